@@ -1,0 +1,43 @@
+# Every target builds its own virtual environment with plain pip; nothing outside this folder is touched.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help setup demo test test-all lint format bench clean
+
+help:            ## Show the targets
+	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
+
+setup: $(READY)  ## Build the virtual environment
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines]'
+	@touch $@
+
+demo: $(READY)   ## Learn from bundled real data and print what was found
+	$(BIN)/python examples/demo.py
+
+test: $(READY)   ## Run the test suite
+	$(BIN)/python -m pytest
+
+test-all: $(READY)  ## Run the slow checks that `make test` leaves out
+	$(BIN)/python -m pytest -m slow
+
+lint: $(READY)   ## ruff (style and format) and mypy (types)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## Rewrite the sources in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## Measure side by side and rewrite BENCHMARKS.md
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	$(BIN)/python -m benchmarks
+
+clean:           ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
