@@ -89,10 +89,10 @@ def read_table(
     if not constant.any():
         return Table(values, found)
     if not drop_constant:
-        first = int(np.flatnonzero(constant)[0])
+        first = int(np.argmax(constant))
         raise InputError(
-            f"{_some_columns(found, constant)} constant (column {found[first]!r} is {values[0, first]:g} in all "
-            f"{len(values)} rows): drop it, or pass drop_constant=True"
+            f"column {found[first]!r} is constant ({values[0, first]:g} in all {len(values)} rows)"
+            f"{_and_more(constant)}: drop it, or pass drop_constant=True"
         )
     kept, dropped = _split(found, constant)
     values = np.ascontiguousarray(values[:, ~constant])
@@ -189,8 +189,8 @@ def _load(path: Path, sep: str | None) -> pd.DataFrame:
         raise InputError(f"can't read {str(path)!r} as a table ({reason}): check the file and sep=") from error
     if options and frame.shape[1] == 1 and len(frame) and re.search(r"[;\t|]", str(frame.columns[0])):
         raise InputError(
-            f"{str(path)!r} has one column, named {str(frame.columns[0])!r}, when split at {options['sep']!r}: pass the "
-            "right sep="
+            f"{str(path)!r} has one column, named {str(frame.columns[0])!r}, when split at {options['sep']!r}: "
+            "pass the right sep="
         )
     return frame
 
@@ -254,26 +254,22 @@ def _refuse_too_few(values: np.ndarray, min_rows: int, min_columns: int) -> None
 def _refuse_missing(values: np.ndarray, names: tuple[str, ...]) -> None:
     if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
         return
-    missing = np.isnan(values)
-    if missing.any():
-        j = int(np.argmax(missing.any(axis=0)))
-        raise InputError(
-            f"{_some_columns(names, missing.any(axis=0))} missing values (NaN; {missing[:, j].sum()} in column "
-            f"{names[j]!r}, first in row {int(np.argmax(missing[:, j]))}): drop those rows, or fill them in"
-        )
-    infinite = np.isinf(values)
-    if infinite.any():  # a sum can overflow without any value being infinite
-        j = int(np.argmax(infinite.any(axis=0)))
-        raise InputError(
-            f"{_some_columns(names, infinite.any(axis=0))} infinite values ({infinite[:, j].sum()} in column "
-            f"{names[j]!r}, first in row {int(np.argmax(infinite[:, j]))}): clip or drop them"
-        )
+    for what, bad, cure in (
+        ("missing (NaN)", np.isnan(values), "drop those rows, or fill the values in"),
+        ("infinite", np.isinf(values), "clip or drop those values"),
+    ):
+        columns = bad.any(axis=0)
+        if columns.any():  # a sum can overflow without any value being infinite
+            j = int(np.argmax(columns))
+            raise InputError(
+                f"column {names[j]!r} has {bad[:, j].sum()} {what} of {len(values)} values, the first in row "
+                f"{int(np.argmax(bad[:, j]))}{_and_more(columns)}: {cure}"
+            )
 
 
-def _some_columns(names: tuple[str, ...], which: np.ndarray) -> str:
-    """'1 column is' or '7 columns have': the subject of an error, verb left to the caller's noun."""
-    count = int(which.sum())
-    return f"{count} column{'' if count == 1 else 's'} of {len(names)}:"
+def _and_more(columns: np.ndarray) -> str:
+    others = int(columns.sum()) - 1
+    return f" (and so {'is' if others == 1 else 'are'} {others} more)" if others else ""
 
 
 def _split(names: tuple[str, ...], flags: np.ndarray) -> tuple[tuple[str, ...], tuple[str, ...]]:
