@@ -1,0 +1,269 @@
+"""How a node comes from its parents: MODELS[name][recipe], open to a user's own by ``@register_model``.
+
+A model is a function ``(node, rng) -> Mechanism``; its docstring is its formula. ``PA`` are the parents' values (rows,
+parents), parents by ascending position; ``e`` is the node's noise; ``+-U(0.5, 2)`` is uniform on [-2, -0.5] and
+[0.5, 2] together. Each node has a generator of its own and draws one number for each possible parent, so that a weight
+depends on the seed and its edge, not on the other edges.
+
+Recipe ``printed`` is Section V-A of the paper, with what it leaves open settled: noise N(0, 1), a root is its noise
+(sigmoid-mix: beta sigmoid(e)), one weight an edge fixed for the data set, and the mixes choose one of their two
+formulas for each node with probability 1/2. Recipe ``released`` is what the authors' script computes: weights +1,
+roots by the same formula with an empty sum, and t is the node's position in the topological order, from 0. ``linear``,
+``gp`` and ``gp-joint`` are not in the paper; they follow the conventions of ``printed`` and stand under that name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dagtune.simulate import portable
+from dagtune.validation import InputError, check_choice
+
+__all__ = ["GP_FEATURES", "MODELS", "Mechanism", "Model", "Node", "find_model", "register_model", "signed_uniform"]
+
+#: Cosines in one draw of a Gaussian process.
+GP_FEATURES = 100
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a model may know of a node: its column, its parents' columns, its topological position t, and the sizes."""
+
+    column: int
+    parents: np.ndarray
+    t: int
+    nodes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One node's equation: ``X = rule(PA, e)``, the numbers drawn for it, and the noise law it asks for."""
+
+    rule: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+    noise: str = "gaussian"
+    kind: str = ""
+
+
+Model = Callable[[Node, np.random.Generator], Mechanism]
+
+#: name -> recipe -> model.
+MODELS: dict[str, dict[str, Model]] = {}
+
+
+def register_model(name: str, *, recipe: str = "printed") -> Callable[[Model], Model]:
+    """Decorator that adds a model to the registry; a name and recipe that are taken are refused."""
+
+    def add(model: Model) -> Model:
+        if recipe in MODELS.get(name, {}):
+            raise InputError(f"model {name!r} has a recipe {recipe!r} already: choose another name or recipe")
+        MODELS.setdefault(name, {})[recipe] = model
+        return model
+
+    return add
+
+
+def find_model(name: str, recipe: str) -> Model:
+    """The registered model; unknown names and recipes are refused with those that exist."""
+    recipes = MODELS[check_choice("model", name, MODELS)]
+    if recipe not in recipes:
+        others = [other for other, known in MODELS.items() if recipe in known]
+        known = ", ".join(map(repr, recipes))
+        cure = f"; recipe {recipe!r} exists for {', '.join(map(repr, others))}" if others else ""
+        raise InputError(f"model {name!r} has no recipe {recipe!r}: choose one of {known}{cure}")
+    return recipes[recipe]
+
+
+def signed_uniform(rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
+    """+-U(0.5, 2): uniform on [-2, -0.5] and [0.5, 2] together."""
+    u = 2.0 * portable.uniform(rng, shape) - 1.0
+    return np.where(u < 0, -0.5, 0.5) + 1.5 * u
+
+
+@register_model("linear")
+def linear(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = sum_j alpha_j X_j + e, alpha ~ +-U(0.5, 2)."""
+    alpha = _edge_weights(node, rng)
+    return Mechanism(lambda PA, e: _weighted(PA, alpha) + e, {"alpha": alpha}, kind="linear")
+
+
+@register_model("mlp100")
+def mlp100(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = sigmoid(PA W1) W2 + e with 100 hidden units, W1 and W2 ~ +-U(0.5, 2)."""
+    return _mlp(node, rng, hidden=100)
+
+
+@register_model("mlp2")
+def mlp2(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = sigmoid(PA W1) W2 + e with 2 hidden units, W1 and W2 ~ +-U(0.5, 2)."""
+    return _mlp(node, rng, hidden=2)
+
+
+@register_model("tanh")
+def tanh(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = tanh(sum_j alpha_j X_j) + e, alpha ~ +-U(0.5, 2)."""
+    alpha = _edge_weights(node, rng)
+    return Mechanism(lambda PA, e: portable.tanh(_weighted(PA, alpha)) + e, {"alpha": alpha}, kind="tanh")
+
+
+@register_model("sigmoid-mix")
+def sigmoid_mix(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = beta sigmoid(sum_j alpha_j X_j + e), alpha and beta ~ +-U(0.5, 2): the noise goes through the sigmoid."""
+    alpha, beta = _edge_weights(node, rng), signed_uniform(rng, 1)
+    return Mechanism(
+        lambda PA, e: beta[0] * portable.sigmoid(_weighted(PA, alpha) + e),
+        {"alpha": alpha, "beta": beta},
+        kind="sigmoid-mix",
+    )
+
+
+@register_model("abs")
+def absolute(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = sum_j alpha_j |X_j| + e, alpha ~ +-U(0.5, 2)."""
+    alpha = _edge_weights(node, rng)
+    return Mechanism(lambda PA, e: _weighted(np.abs(PA), alpha) + e, {"alpha": alpha}, kind="abs")
+
+
+@register_model("mlp-tanh")
+def mlp_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
+    """With probability 1/2 X = beta sigmoid(sum_j alpha_j X_j) + e, else X = tanh(sum_j alpha_j X_j) + e; a root is e.
+
+    alpha and beta ~ +-U(0.5, 2).
+    """
+    tanh_mechanism = tanh(node, rng)
+    alpha, beta = tanh_mechanism.weights["alpha"], signed_uniform(rng, 1)
+    if _coin(rng):
+        return tanh_mechanism
+    if not len(alpha):
+        return Mechanism(lambda PA, e: e.copy(), {"alpha": alpha, "beta": beta}, kind="mlp")
+    return Mechanism(
+        lambda PA, e: beta[0] * portable.sigmoid(_weighted(PA, alpha)) + e, {"alpha": alpha, "beta": beta}, kind="mlp"
+    )
+
+
+@register_model("abs-tanh")
+def abs_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
+    """With probability 1/2 X = sum_j alpha_j |X_j| + e, else X = tanh(sum_j alpha_j X_j) + e; alpha ~ +-U(0.5, 2)."""
+    alpha = _edge_weights(node, rng)
+    if _coin(rng):
+        return Mechanism(lambda PA, e: portable.tanh(_weighted(PA, alpha)) + e, {"alpha": alpha}, kind="tanh")
+    return Mechanism(lambda PA, e: _weighted(np.abs(PA), alpha) + e, {"alpha": alpha}, kind="abs")
+
+
+@register_model("gp")
+def gaussian_process(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = sum_j f_j(X_j) + e, each f_j a draw from a Gaussian process with kernel exp(-(x - x')^2 / 2).
+
+    Drawn as f(x) = sqrt(2 / M) sum_m a_m cos(omega_m x + phi_m), M = 100, a and omega ~ N(0, 1), phi ~ U(0, 2 pi): its
+    covariance over all draws is that kernel exactly, its law Gaussian as M grows. A function, not a vector of values:
+    the same f for any rows, and no kernel matrix to factor.
+    """
+    shape = (node.nodes, GP_FEATURES)
+    omega, phi, a = (part[node.parents] for part in _cosines(rng, shape))
+
+    def rule(PA: np.ndarray, e: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(e))
+        for j in range(len(node.parents)):
+            total += _cosine_sum(np.multiply.outer(PA[:, j], omega[j]), phi[j], a[j])
+        return total + e
+
+    return Mechanism(rule, {"omega": omega, "phi": phi, "a": a}, kind="gp")
+
+
+@register_model("gp-joint")
+def gaussian_process_joint(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = f(PA) + e, f a draw from a Gaussian process of all parents with kernel exp(-|p - p'|^2 / 2).
+
+    Drawn as f(p) = sqrt(2 / M) sum_m a_m cos(omega_m . p + phi_m), M = 100, a and omega ~ N(0, 1), phi ~ U(0, 2 pi); a
+    root is its noise.
+    """
+    phi, a = (part[0] for part in _cosines(rng, (1, GP_FEATURES))[1:])
+    omega = portable.normal(rng, (node.nodes, GP_FEATURES))[node.parents]
+
+    def rule(PA: np.ndarray, e: np.ndarray) -> np.ndarray:
+        return _cosine_sum(_product(PA, omega), phi, a) + e if len(omega) else e.copy()
+
+    return Mechanism(rule, {"omega": omega, "phi": phi, "a": a}, kind="gp-joint")
+
+
+@register_model("tanh", recipe="released")
+def released_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = sum_j tanh(X_j) + e."""
+    return Mechanism(lambda PA, e: portable.left_sum(portable.tanh(PA)) + e, kind="tanh")
+
+
+@register_model("abs", recipe="released")
+def released_abs(node: Node, rng: np.random.Generator) -> Mechanism:
+    """X = sum_j b_j |X_j| + e, b ~ +-U(0.5, 2) drawn anew for every row and parent."""
+    b = signed_uniform(rng, (node.rows, node.nodes))[:, node.parents]
+    return Mechanism(lambda PA, e: portable.left_sum(b * np.abs(PA)) + e, {"b": b}, kind="abs")
+
+
+@register_model("mlp-tanh", recipe="released")
+def released_mlp_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
+    """t divisible by 7: X = sum_j (tanh + cos + sin)(X_j) + e, e ~ Exp(1); otherwise X = sum_j X_j + e, e ~ N(0, 1)."""
+    if node.t % 7:
+        return Mechanism(lambda PA, e: portable.left_sum(PA) + e, kind="sum")
+    return Mechanism(
+        lambda PA, e: portable.left_sum(portable.tanh(PA) + portable.cos(PA) + portable.sin(PA)) + e,
+        noise="raw-exponential",
+        kind="tanh-cos-sin",
+    )
+
+
+@register_model("abs-tanh", recipe="released")
+def released_abs_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
+    """t even: X = sum_j |X_j| + e, e ~ N(0, 1); t odd: X = sum_j tanh(X_j) + e, e ~ Exp(1)."""
+    if node.t % 2:
+        return Mechanism(lambda PA, e: portable.left_sum(portable.tanh(PA)) + e, noise="raw-exponential", kind="tanh")
+    return Mechanism(lambda PA, e: portable.left_sum(np.abs(PA)) + e, kind="abs")
+
+
+def _mlp(node: Node, rng: np.random.Generator, *, hidden: int) -> Mechanism:
+    """X = sigmoid(PA W1) W2 + e; W1 is (parents, hidden), W2 has one weight a hidden unit; a root is its noise."""
+    W1 = signed_uniform(rng, (node.nodes, hidden))[node.parents]
+    W2 = signed_uniform(rng, hidden)
+
+    def rule(PA: np.ndarray, e: np.ndarray) -> np.ndarray:
+        return _weighted(portable.sigmoid(_product(PA, W1)), W2) + e if len(W1) else e.copy()
+
+    return Mechanism(rule, {"W1": W1, "W2": W2}, kind="mlp")
+
+
+def _edge_weights(node: Node, rng: np.random.Generator) -> np.ndarray:
+    """One weight from +-U(0.5, 2) for each parent."""
+    return signed_uniform(rng, node.nodes)[node.parents]
+
+
+def _coin(rng: np.random.Generator) -> bool:
+    return bool(portable.uniform(rng, 1)[0] < 0.5)
+
+
+def _weighted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """values @ weights for (rows, terms) values, added first to last."""
+    return portable.left_sum(values * weights)
+
+
+def _product(PA: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """PA @ W, (rows, parents) by (parents, hidden), added parent by parent: BLAS would add in its own order."""
+    total = np.zeros((len(PA), W.shape[1]))
+    for j in range(len(W)):
+        total += np.multiply.outer(PA[:, j], W[j])
+    return total
+
+
+def _cosines(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """omega ~ N(0, 1), phi ~ U(0, 2 pi), a ~ N(0, 1), each of this shape."""
+    omega = portable.normal(rng, shape)
+    phi = 2.0 * math.pi * portable.uniform(rng, shape)
+    return omega, phi, portable.normal(rng, shape)
+
+
+def _cosine_sum(angle: np.ndarray, phi: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """sqrt(2 / M) sum_m a_m cos(angle_m + phi_m) for (rows, M) angles."""
+    return math.sqrt(2.0 / len(a)) * _weighted(portable.cos(angle + phi), a)
