@@ -1,0 +1,40 @@
+"""Other ways to guess a graph, chance included: BASELINES[name](X, rng=) -> boolean DAG, ``A[i, j]`` means ``i -> j``.
+
+A method that needs an extra library imports it inside its function, and says which ``pip install`` line mends its lack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dagtune.baselines import chance
+from dagtune.graph import as_matrix, topological_order
+from dagtune.validation import InputError, check_choice
+
+__all__ = ["BASELINES", "CHANCE", "Baseline", "run"]
+
+#: (data, rng=) -> boolean (d, d) DAG.
+Baseline = Callable[..., np.ndarray]
+
+#: The methods by name; open to a user's own.
+BASELINES: dict[str, Baseline] = {
+    "empty": chance.empty,
+    "random-complete": chance.random_complete,
+    "variance-sorted": chance.variance_sorted,
+}
+
+#: What stands beside every method in every table.
+CHANCE = ("empty", "random-complete", "variance-sorted")
+
+
+def run(name: str, X: Any, *, rng: Any = None) -> np.ndarray:
+    """The named method's DAG; an unknown name is refused, and so is an answer that is no DAG of the data's columns."""
+    guess = as_matrix(BASELINES[check_choice("baseline", name, BASELINES)](X, rng=rng))
+    columns = np.shape(X)[1]
+    if len(guess) != columns:
+        raise InputError(f"baseline {name!r} gave a graph of {len(guess)} nodes for {columns} columns: mend the method")
+    topological_order(guess)
+    return guess

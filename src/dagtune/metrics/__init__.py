@@ -1,0 +1,27 @@
+"""How good a guessed graph is. Truth first, everywhere; ``A[i, j]`` true means ``i -> j``.
+
+Graphs are matrices, DataFrames or networkx DiGraphs; names are matched when both sides have them.
+"""
+
+from dagtune.metrics.cpdag import cpdag
+from dagtune.metrics.edges import aupr, average_precision, f1, precision, recall, shd
+from dagtune.metrics.evaluation import Evaluation, evaluate
+from dagtune.metrics.intervention import SidBounds, sid, sid_bounds, sid_mistakes
+from dagtune.metrics.orders import order_divergence
+
+__all__ = [
+    "Evaluation",
+    "SidBounds",
+    "aupr",
+    "average_precision",
+    "cpdag",
+    "evaluate",
+    "f1",
+    "order_divergence",
+    "precision",
+    "recall",
+    "shd",
+    "sid",
+    "sid_bounds",
+    "sid_mistakes",
+]
