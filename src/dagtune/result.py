@@ -1,0 +1,441 @@
+"""What was learned, each step that led there with its evidence, and ways to hand it on.
+
+A :class:`Result` holds the graph after each phase and the :class:`Change` objects between the first and the last:
+replaying all changes over the first graph gives the last. Column names are somebody's text: they are escaped wherever
+they could mean something else (DOT, GraphML, the terminal).
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+
+from dagtune import graph
+from dagtune.validation import InputError, check_choice, check_names
+
+__all__ = ["Change", "Measured", "Result", "printable", "replay"]
+
+#: What an action does to its edge.
+_PRESENT_AFTER = {"add": True, "require": True, "delete": False, "remove": False, "forbid": False}
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One number of the evidence: ``what`` measured between ``child`` and its candidate ``parents`` together."""
+
+    what: str
+    child: Any
+    parents: tuple[Any, ...]
+    value: float
+
+    def __str__(self) -> str:
+        """``HSIC(c, a + b) = 0.0123``; a joint kernel writes ``joint HSIC(c, (a, b))``."""
+        names = [printable(name) for name in self.parents]
+        together = f"({', '.join(names)})" if self.what.startswith("joint") and len(names) > 1 else " + ".join(names)
+        return f"{self.what}({printable(self.child)}, {together}) = {self.value:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One edge that came or went: when, by which rule, and the numbers that were compared.
+
+    Inside the tuning phase nodes are positions; in a :class:`Result` they are names.
+    """
+
+    #: The phase it happened in, one of ``Result.phases``.
+    phase: str
+    #: "add" and "require" put the edge in; "delete", "remove" and "forbid" take it out.
+    action: str
+    #: (cause, effect).
+    edge: tuple[Any, Any]
+    #: The rule that fired, in words.
+    rule: str
+    #: (child, j, k, ...) whose rule fired, if it was one of a child and its candidate parents.
+    triple: tuple[Any, ...] | None = None
+    #: The numbers compared.
+    evidence: tuple[Measured, ...] = ()
+    #: The directed cycle that had to be broken, its first node repeated at the end, if there was one.
+    cycle: tuple[Any, ...] = ()
+
+    def named(self, names: Sequence[str]) -> Change:
+        """The same change with names for positions."""
+        return replace(
+            self,
+            edge=(names[self.edge[0]], names[self.edge[1]]),
+            triple=None if self.triple is None else tuple(names[i] for i in self.triple),
+            evidence=tuple(
+                Measured(m.what, names[m.child], tuple(names[j] for j in m.parents), m.value) for m in self.evidence
+            ),
+            cycle=tuple(names[i] for i in self.cycle),
+        )
+
+    def __str__(self) -> str:
+        """One line for a person."""
+        cause, effect = map(printable, self.edge)
+        numbers = f" [{'; '.join(map(str, self.evidence))}]" if self.evidence else ""
+        around = f" in the cycle {' -> '.join(map(printable, self.cycle))}" if self.cycle else ""
+        return f"{self.phase}: {self.action} {cause} -> {effect}{around}: {self.rule}{numbers}"
+
+
+def replay(first: np.ndarray, changes: Iterable[Change], names: Sequence[str]) -> np.ndarray:
+    """The boolean (d, d) matrix that ``changes`` (by name) turn ``first`` into; each must change something."""
+    position = {name: i for i, name in enumerate(names)}
+    matrix = first.copy()
+    for change in changes:
+        cause, effect = (position[name] for name in change.edge)
+        if matrix[cause, effect] == _PRESENT_AFTER[change.action]:
+            raise InputError(f"the trace does not fit its graph at '{change}'")
+        matrix[cause, effect] = not matrix[cause, effect]
+    return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A learned DAG with its history; made by the learners, or read back by :meth:`load`.
+
+    ``graphs`` holds one boolean (d, d) matrix a phase, in order; ``A[i, j]`` means ``i -> j``.
+    """
+
+    names: tuple[str, ...]
+    graphs: Mapping[str, np.ndarray]
+    changes: tuple[Change, ...]
+    #: (d, d) strength of each edge of the last graph, NaN elsewhere; ``strength_words`` says what it is.
+    strength: np.ndarray
+    strength_words: str
+    #: (d, d) number by which the first phase judged each edge, and what it is called.
+    opening: np.ndarray
+    opening_words: str
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    #: How the learner was called: JSON values only.
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    # The graph ------------------------------------------------------------------------------------------------------
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """Names of the phases, in the order they ran."""
+        return tuple(self.graphs)
+
+    def after(self, phase: str) -> pd.DataFrame:
+        """0/1 DataFrame of the graph as it stood after ``phase``; row causes column."""
+        return graph.to_frame(self.graphs[check_choice("phase", phase, self.phases)], self.names)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """Boolean (d, d) matrix of the learned DAG; ``A[i, j]`` means ``i -> j``."""
+        return self.graphs[self.phases[-1]]
+
+    @property
+    def causal_order(self) -> list[str]:
+        """Names, causes first; of all such orders the one that follows the columns most closely."""
+        return [self.names[i] for i in graph.topological_order(self.matrix)]
+
+    @property
+    def strengths(self) -> pd.DataFrame:
+        """Strength of each edge, NaN where there is none; row causes column. ``strength_words`` says what it is."""
+        return pd.DataFrame(self.strength, index=list(self.names), columns=list(self.names))
+
+    def edges(self) -> pd.DataFrame:
+        """One row an edge: cause, effect, strength; the strongest first."""
+        where = np.argwhere(self.matrix)
+        rows = [(self.names[i], self.names[j], float(self.strength[i, j])) for i, j in where]
+        table = pd.DataFrame(rows, columns=["cause", "effect", "strength"])
+        return table.sort_values("strength", ascending=False, kind="stable", ignore_index=True)
+
+    def parents(self, name: str) -> list[str]:
+        """Direct causes of ``name``."""
+        return [self.names[i] for i in graph.parents(self.matrix, self._position(name))]
+
+    def descendants(self, name: str) -> list[str]:
+        """Everything that ``name`` causes, directly or through others."""
+        return [self.names[i] for i in graph.descendants(self.matrix, self._position(name))]
+
+    def adjustment_set(self, cause: str, effect: str) -> list[str]:
+        """A set that closes every back door from ``cause`` to ``effect``: the parents of the cause.
+
+        Valid for the learned graph, as far as that is right and no common cause is hidden. Refused where there is
+        nothing to adjust for: the effect is the cause, comes before it, or does not depend on it.
+        """
+        a, b = self._position(cause), self._position(effect)
+        if a == b:
+            raise InputError(f"cause and effect are both {cause!r}: name two columns")
+        reach = graph.reachability(self.matrix)
+        if reach[b, a]:
+            raise InputError(
+                f"{effect!r} comes before {cause!r} in the learned graph ({effect!r} causes it, directly or through "
+                f"others), so {cause!r} has no effect on it and no set is needed: swap the two?"
+            )
+        if not reach[a, b]:
+            raise InputError(
+                f"no directed path leads from {cause!r} to {effect!r} in the learned graph: its effect there is zero "
+                "and no set is needed"
+            )
+        return self.parents(cause)
+
+    # Why ------------------------------------------------------------------------------------------------------------
+
+    def why(self, cause: str, effect: str) -> str:
+        """In a few sentences, why ``cause -> effect`` is in the graph, or why not."""
+        a, b = self._position(cause), self._position(effect)
+        if a == b:
+            raise InputError(f"cause and effect are both {cause!r}: name two columns")
+        arrow = f"{printable(cause)} -> {printable(effect)}"
+        told = [f"{arrow} is {'' if self.matrix[a, b] else 'not '}in the graph.", self._opening_sentence(a, b)]
+        story = [change for change in self.changes if change.edge == (cause, effect)]
+        told += [_sentence(change) for change in story]
+        last = self.phases[-1]
+        if not story and len(self.phases) > 1:
+            told.append(f"No rule of the later phases (to {last}) touched it.")
+        if self.matrix[b, a]:
+            told.append(f"The graph has {printable(effect)} -> {printable(cause)} instead.")
+        return " ".join(told)
+
+    def _opening_sentence(self, a: int, b: int) -> str:
+        """What the first phase did with the edge, by which number, and where that stands among all."""
+        first = self.graphs[self.phases[0]]
+        scores, kept = self.opening, first
+        judged = ~np.eye(len(scores), dtype=bool)
+        if np.array_equal(scores, scores.T):  # the first phase judged pairs, not edges
+            judged, kept = np.triu(judged), first | first.T
+        rank = 1 + int((scores[judged] > scores[a, b]).sum())
+        verb = "kept it" if first[a, b] else ("kept it the other way round" if kept[a, b] else "did not keep it")
+        return (
+            f"The {self.phases[0]} phase {verb}: {self.opening_words} {scores[a, b]:.4g}, number {rank} of "
+            f"{int(judged.sum())}, of which it kept {int(kept[judged].sum())}."
+        )
+
+    def __str__(self) -> str:
+        """The edges, strongest first, and what to keep in mind."""
+        edges = self.edges()
+        lines = [f"{len(edges)} edges among {len(self.names)} variables ({self.strength_words})"]
+        lines += [
+            f"  {printable(cause)} -> {printable(effect)}  {strength:.4g}"
+            for cause, effect, strength in edges.itertuples(index=False)
+        ]
+        lines += [f"warning: {text}" for text in self.warnings]
+        return "\n".join(lines)
+
+    # Ways out -------------------------------------------------------------------------------------------------------
+
+    def to_frame(self) -> pd.DataFrame:
+        """0/1 DataFrame with names; row causes column."""
+        return graph.to_frame(self.matrix, self.names)
+
+    def to_networkx(self) -> nx.DiGraph:
+        """DiGraph of names; each edge has its ``strength``."""
+        result = graph.to_networkx(self.matrix, self.names)
+        for i, j in np.argwhere(self.matrix):
+            result.edges[self.names[i], self.names[j]]["strength"] = float(self.strength[i, j])
+        return result
+
+    def to_lingam(self) -> np.ndarray:
+        """0/1 matrix as the lingam package stores it: ``B[i, j] = 1`` means ``j -> i`` (row is the child)."""
+        return self.matrix.T.astype(np.float64)
+
+    def to_causal_learn(self) -> np.ndarray:
+        """Matrix as causal-learn stores it: ``i -> j`` is ``G[j, i] = 1`` (arrowhead) and ``G[i, j] = -1`` (tail)."""
+        tails = self.matrix.astype(np.int64)
+        return tails.T - tails
+
+    def to_dot(self) -> str:
+        """Graphviz text; nodes are n0, n1, ... with the names as labels."""
+        lines = ["digraph {"]
+        lines += [f'  n{i} [label="{_dot_text(name)}"];' for i, name in enumerate(self.names)]
+        lines += [f"  n{i} -> n{j};" for i, j in np.argwhere(self.matrix)]
+        return "\n".join([*lines, "}"]) + "\n"
+
+    def to_graphml(self) -> str:
+        """GraphML text; nodes are n0, n1, ... with the attribute ``name``, edges have ``strength``."""
+        root = ElementTree.Element("graphml", xmlns="http://graphml.graphdrawing.org/xmlns")
+        for key, kind, what in (("name", "string", "node"), ("strength", "double", "edge")):
+            ElementTree.SubElement(root, "key", {"id": key, "for": what, "attr.name": key, "attr.type": kind})
+        body = ElementTree.SubElement(root, "graph", edgedefault="directed")
+        for i, name in enumerate(self.names):
+            node = ElementTree.SubElement(body, "node", id=f"n{i}")
+            ElementTree.SubElement(node, "data", key="name").text = printable(name)  # XML has no control characters
+        for i, j in np.argwhere(self.matrix):
+            edge = ElementTree.SubElement(body, "edge", source=f"n{i}", target=f"n{j}")
+            ElementTree.SubElement(edge, "data", key="strength").text = repr(float(self.strength[i, j]))
+        ElementTree.indent(root)
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+    def to_json(self) -> str:
+        """JSON text for other programs: names, edges with strengths, order, assumptions, warnings, settings."""
+        rows = [
+            {"cause": cause, "effect": effect, "strength": strength}
+            for cause, effect, strength in self.edges().itertuples(index=False)
+        ]
+        return json.dumps(
+            {
+                "names": list(self.names),
+                "edges": rows,
+                "causal_order": self.causal_order,
+                "strength": self.strength_words,
+                "assumptions": list(self.assumptions),
+                "warnings": list(self.warnings),
+                "settings": dict(self.settings),
+            },
+            indent=2,
+        )
+
+    def to_csv(self) -> str:
+        """Edge list as CSV text: cause, effect, strength; the strongest first."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["cause", "effect", "strength"])
+        for cause, effect, strength in self.edges().itertuples(index=False):
+            writer.writerow([cause, effect, repr(strength)])
+        return text.getvalue()
+
+    # Keeping --------------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write ``result.json`` and an .npz of arrays into ``folder``; an earlier result there is replaced at once.
+
+        The arrays go first, under a name made of their content; result.json, which names them, is renamed into place
+        last. Whoever stops half way leaves the earlier result whole.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        packed = io.BytesIO()
+        graphs = np.array([self.graphs[phase] for phase in self.phases])
+        np.savez_compressed(packed, graphs=graphs, strength=self.strength, opening=self.opening)
+        digest = hashlib.sha256(packed.getvalue()).hexdigest()
+        arrays = f"arrays-{digest[:16]}.npz"
+        described = {
+            "format": _FORMAT,
+            "arrays": arrays,
+            "sha256": digest,
+            "names": list(self.names),
+            "phases": list(self.phases),
+            "changes": [_pack(change) for change in self.changes],
+            "strength_words": self.strength_words,
+            "opening_words": self.opening_words,
+            "assumptions": list(self.assumptions),
+            "warnings": list(self.warnings),
+            "settings": dict(self.settings),
+        }
+        _write_whole(folder / arrays, packed.getvalue())
+        _write_whole(folder / "result.json", json.dumps(described, indent=1).encode())
+        for stale in folder.glob("arrays-*.npz"):
+            if stale.name != arrays:
+                stale.unlink(missing_ok=True)
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Result:
+        """What :meth:`save` wrote. Nothing in the files is executed; what does not fit together is refused."""
+        folder = Path(folder)
+        if not (folder / "result.json").is_file():
+            raise InputError(f"there is no saved result in {str(folder)!r}: it has no result.json")
+        try:
+            found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+            if found["format"] != _FORMAT:
+                raise InputError(f"{str(folder)!r} has format {found['format']!r}, this version reads {_FORMAT}")
+            if not re.fullmatch(r"arrays-[0-9a-f]{16}\.npz", found["arrays"]):
+                raise ValueError("the name of the arrays is not ours")
+            packed = (folder / found["arrays"]).read_bytes()
+            if hashlib.sha256(packed).hexdigest() != found["sha256"]:
+                raise ValueError("the arrays are not those that were saved")
+            with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+                graphs, strength, opening = (arrays[key] for key in ("graphs", "strength", "opening"))
+            names = check_names(found["names"], count=len(strength))
+            shape = (len(names), len(names))
+            if graphs.shape != (len(found["phases"]), *shape) or strength.shape != shape or opening.shape != shape:
+                raise ValueError("the arrays do not fit the names")
+            result = cls(
+                names=names,
+                graphs={phase: graph.as_matrix(each) for phase, each in zip(found["phases"], graphs, strict=True)},
+                changes=tuple(_unpack(change) for change in found["changes"]),
+                strength=strength,
+                strength_words=found["strength_words"],
+                opening=opening,
+                opening_words=found["opening_words"],
+                assumptions=tuple(found["assumptions"]),
+                warnings=tuple(found["warnings"]),
+                settings=found["settings"],
+            )
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
+            raise InputError(f"can't read the result in {str(folder)!r} ({error}): save it again") from error
+        return result
+
+    def _position(self, name: str) -> int:
+        return self.names.index(check_choice("column", name, self.names))
+
+
+def printable(text: Any) -> str:
+    r"""``text`` for a terminal, a picture or XML: control characters and the like become visible, as in ``\x1b``."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(text))
+
+
+def _dot_text(name: str) -> str:
+    """``name`` inside a quoted Graphviz label, where a backslash starts an escape."""
+    return printable(name).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _sentence(change: Change) -> str:
+    """A change told to a person."""
+    verbs = {"add": "added", "require": "put", "forbid": "took", "delete": "deleted", "remove": "removed"}
+    where = {"require": " in", "forbid": " out"}.get(change.action, "")
+    if change.cycle:
+        where += f" from the cycle {' -> '.join(map(printable, change.cycle))}"
+    numbers = f" ({'; '.join(map(str, change.evidence))})" if change.evidence else ""
+    return f"The {change.phase} phase {verbs[change.action]} it{where}: {change.rule}{numbers}."
+
+
+def _pack(change: Change) -> dict[str, Any]:
+    """A change as JSON values."""
+    return {
+        "phase": change.phase,
+        "action": change.action,
+        "edge": list(change.edge),
+        "rule": change.rule,
+        "triple": None if change.triple is None else list(change.triple),
+        "evidence": [[m.what, m.child, list(m.parents), m.value] for m in change.evidence],
+        "cycle": list(change.cycle),
+    }
+
+
+def _unpack(packed: Mapping[str, Any]) -> Change:
+    cause, effect = packed["edge"]
+    return Change(
+        phase=packed["phase"],
+        action=check_choice("action", packed["action"], _PRESENT_AFTER),
+        edge=(cause, effect),
+        rule=packed["rule"],
+        triple=None if packed["triple"] is None else tuple(packed["triple"]),
+        evidence=tuple(Measured(what, child, tuple(pa), float(value)) for what, child, pa, value in packed["evidence"]),
+        cycle=tuple(packed["cycle"]),
+    )
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write under a temporary name, then rename: nobody sees half a file."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
