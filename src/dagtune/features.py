@@ -1,0 +1,448 @@
+"""One variable + kernel -> signed low-rank features with an error bound.
+
+A smooth kernel of one variable is a short sum of products, ``k(x, x') = sum_a s_a phi_a(x) phi_a(x')``, with signs
+s_a = +-1 that carry kernels which are not positive semi-definite. Two ways lead there:
+
+- **Series.** On an interval the kernel is a Chebyshev series in each argument; the eigenvectors of its coefficient
+  matrix give the phi. Intervals are rounded outwards, so that many columns share one series. The sigmoid kernel is
+  sharp where one argument is large, but in log coordinates, ``tanh(x x') = sign(x) sign(x') tanh(exp(p + p'))`` with
+  ``p = log|x|``, it is analytic and stays so for huge values.
+- **Landmarks.** Where the range is so large that a series would be long (heavy tails), pivoted Cholesky picks points
+  of the sample, ``phi(x) = k(x, P) L^-T``. For positive semi-definite kernels what it leaves out is known exactly.
+
+:func:`compress` then turns phi, by the centred Gram matrix of its values over the rows, into features F of the
+smallest rank that keeps the promised error: ``H K H = F^T diag(signs) F + error``, in the Frobenius norm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numba import njit
+from scipy.fft import dctn
+from scipy.linalg import solve_triangular
+
+from dagtune.kernels import Kernel
+
+__all__ = [
+    "NOTHING",
+    "TOLERANCE",
+    "Column",
+    "Expansion",
+    "Features",
+    "JointColumn",
+    "Sample",
+    "SumColumn",
+    "compress",
+    "expand",
+]
+
+#: The promise: HSIC to this error, relative to sqrt(HSIC(x, x) HSIC(y, y)). Each side may spend half.
+TOLERANCE = 1e-8
+#: What an expansion may leave out, in units of the kernel; the second is taken where the first is too coarse.
+_ERRORS = (1e-11, 1e-14)
+#: A series longer than this is no longer short; landmarks or the dense path take over.
+_DEGREES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+#: In log coordinates, |x| below this over the largest |x| counts as the linear part of tanh: error < (1e-4)^3 / 3.
+_LINEAR = 1e-4
+#: More landmarks than this and the features are no longer low rank.
+MAX_LANDMARKS = 1024
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is known of a column before it is expanded: bandwidth, extremes, smallest |x|, and some of its values."""
+
+    bandwidth: float
+    low: float
+    high: float
+    smallest: float
+    values: np.ndarray
+
+    def origin(self, kernel: Kernel) -> float:
+        """Where the kernel's own coordinate has its zero: the middle of the range, if a shift costs nothing."""
+        return self.low / 2 + self.high / 2 if kernel.of == "difference" else 0.0
+
+
+class Basis(Protocol):
+    """Functions of one variable, of which an expansion is made."""
+
+    def terms(self, x: np.ndarray, count: int) -> np.ndarray:
+        """(count, n) values of the first ``count`` terms at n points."""
+        ...
+
+
+@dataclass(frozen=True)
+class Chebyshev:
+    """T_0, T_1, ... on the interval ``centre`` +- ``half``."""
+
+    centre: float
+    half: float
+
+    def terms(self, x: np.ndarray, count: int) -> np.ndarray:
+        values = np.empty((count, len(x)))
+        _chebyshev((x - self.centre) / self.half, values)
+        return values
+
+
+@dataclass(frozen=True)
+class LogChebyshev:
+    """sign(x) T_k(log|x|) with log|x| on ``centre`` +- ``half``; linear in x where |x| is below the ``floor``."""
+
+    centre: float
+    half: float
+    floor: float
+
+    def terms(self, x: np.ndarray, count: int) -> np.ndarray:
+        size = np.abs(x)
+        values = np.empty((count, len(x)))
+        _chebyshev((np.log(np.maximum(size, self.floor)) - self.centre) / self.half, values)
+        values *= np.sign(x) * np.minimum(size / self.floor, 1.0)
+        return values
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """k(x, P) for points P of the sample."""
+
+    kernel: Kernel
+    points: np.ndarray
+
+    def terms(self, x: np.ndarray, count: int) -> np.ndarray:
+        return self.kernel(self.points[:count, None], x[None, :])
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _chebyshev(t: np.ndarray, out: np.ndarray) -> None:
+    """T_(k+1) = 2 t T_k - T_(k-1)."""
+    count, n = out.shape
+    for i in range(n):
+        out[0, i] = 1.0
+    if count > 1:
+        for i in range(n):
+            out[1, i] = t[i]
+    for k in range(2, count):
+        for i in range(n):
+            out[k, i] = 2.0 * t[i] * out[k - 1, i] - out[k - 2, i]
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """k(x, x') = sum_a signs[a] phi_a(x) phi_a(x') + error, where phi = weights^T terms(x).
+
+    ``error`` bounds what is left out, uniformly. Landmarks leave out an amount known only at the rows: then
+    ``diagonal`` is k(x, x), and what is left out is at most the sum of k(x, x) - |phi(x)|^2 over the rows.
+    """
+
+    basis: Basis
+    weights: np.ndarray
+    signs: np.ndarray
+    error: float
+    diagonal: float | None = None
+
+
+#: The expansion of a constant: no features.
+NOTHING = Expansion(Chebyshev(0.0, 1.0), np.zeros((1, 0)), np.zeros(0), 0.0)
+
+
+def expand(kernel: Kernel, sample: Sample, *, centred: bool = True, fine: bool = False) -> Expansion | None:
+    """An expansion of ``kernel`` on the range of a sample, in units of the bandwidth and from the sample's origin.
+
+    ``centred`` leaves out the constant term, which centring removes anyway. ``fine`` asks for the smaller of the two
+    errors. None where the kernel has no short expansion on this range.
+    """
+    low, high = sample.low / sample.bandwidth, sample.high / sample.bandwidth
+    error = _ERRORS[fine]
+    if kernel.of == "difference":
+        reach = _round_up((high - low) / 2)
+        series = _series(kernel, -reach, reach, error, centred)
+        if series is None and kernel.definite:
+            points = (sample.values - sample.origin(kernel)) / sample.bandwidth
+            return _landmarks(kernel, points, error)
+        return series
+    if kernel.name == "sigmoid":
+        reach = _round_up(max(abs(low), abs(high)))
+        floor = _LINEAR / reach
+        if sample.smallest / sample.bandwidth > floor:  # all values far from 0: a shorter interval will do
+            floor = 1.0 / _round_up(sample.bandwidth / sample.smallest)
+        return _log_series(floor, reach, error)
+    step = _round_up(high - low) / 16
+    return _series(kernel, float(np.floor(low / step) * step), float(np.ceil(high / step) * step), error, centred)
+
+
+def _round_up(value: float) -> float:
+    """The next of 16 steps an octave: at most 6 % above, so that columns of about one width share a series."""
+    step = 2.0 ** (np.floor(np.log2(value)) - 4)
+    return float(np.ceil(value / step) * step)
+
+
+@lru_cache(maxsize=1024)
+def _series(kernel: Kernel, low: float, high: float, error: float, centred: bool) -> Expansion | None:
+    """Chebyshev series of a kernel on [low, high]^2."""
+    centre, half = (low + high) / 2, (high - low) / 2
+
+    def values(nodes: np.ndarray) -> np.ndarray:
+        points = centre + half * nodes
+        return kernel(points[:, None], points[None, :])
+
+    coefficients, left_out = _coefficients(values, error)
+    if coefficients is None:
+        return None
+    if centred:  # what is constant in one argument is gone once that argument is centred
+        coefficients[0, :] = coefficients[:, 0] = 0.0
+    return _diagonalise(coefficients, Chebyshev(centre, half), left_out, error)
+
+
+@lru_cache(maxsize=1024)
+def _log_series(floor: float, reach: float, error: float) -> Expansion | None:
+    """tanh(exp(p + p')) for p in [log floor, log reach]: analytic, however large the reach."""
+    low, high = float(np.log(floor)), float(np.log(reach))
+    centre, half = (low + high) / 2, max((high - low) / 2, 1e-3)
+    coefficients, left_out = _coefficients(
+        lambda nodes: np.tanh(np.exp(np.add.outer(centre + half * nodes, centre + half * nodes))), error
+    )
+    if coefficients is None:
+        return None
+    return _diagonalise(coefficients, LogChebyshev(centre, half, floor), left_out + _LINEAR**3 / 3, error)
+
+
+def _coefficients(values, error: float) -> tuple[np.ndarray | None, float]:  # type: ignore[no-untyped-def]
+    """Coefficients (m, m) of the shortest series within ``error``, and what it leaves out; None if none is short."""
+    for degree in _DEGREES:
+        nodes = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
+        sampled = values(nodes)
+        scale = float(np.abs(sampled).max())
+        full = dctn(sampled, type=2) / degree**2
+        full[0, :] /= 2
+        full[:, 0] /= 2
+        size = np.abs(full)
+        if size[-2:].sum(axis=1).max() > max(0.01 * error, 2e-16 * degree) * scale:
+            continue  # still falling at its end: raise the degree
+        size[size < 2 * np.finfo(float).eps * scale] = 0.0  # rounding, allowed for below
+        shells = np.array([size[k, : k + 1].sum() + size[:k, k].sum() for k in range(degree)])
+        tails = np.append(np.cumsum(shells[::-1])[::-1], 0.0)
+        count = max(int(np.argmax(tails <= error * scale)), 2)
+        return full[:count, :count], float(tails[count] + 4 * np.finfo(float).eps * scale)
+    return None, np.inf
+
+
+def _diagonalise(coefficients: np.ndarray, basis: Basis, left_out: float, error: float) -> Expansion:
+    """Eigenvectors of the coefficient matrix as functions; those too small to matter anywhere are dropped."""
+    values, vectors = np.linalg.eigh(coefficients)
+    largest = np.argsort(-np.abs(values), kind="stable")
+    values, vectors = values[largest], vectors[:, largest]
+    count = len(values)
+    grid = np.cos(np.pi * np.arange(4 * count + 1) / (4 * count))
+    heights = np.abs(values)[:, None] * (vectors.T @ np.polynomial.chebyshev.chebvander(grid, count - 1).T) ** 2
+    # |sum of dropped s phi(x) phi(x')| <= max of sum of dropped phi^2, by Cauchy-Schwarz; 1.2 for gaps in the grid
+    dropped = np.append(1.2 * np.cumsum(heights[::-1], axis=0)[::-1].max(axis=1), 0.0)
+    rank = int(np.argmax(dropped <= error * max(1.0, heights.max())))
+    weights = vectors[:, :rank] * np.sqrt(np.abs(values[:rank]))
+    return Expansion(basis, weights, np.where(values[:rank] < 0, -1.0, 1.0), left_out + float(dropped[rank]))
+
+
+def _landmarks(kernel: Kernel, points: np.ndarray, error: float) -> Expansion | None:
+    """Pivoted Cholesky over the distinct points, until no point has more than ``error`` of its variance left."""
+    thinned = _thin(np.unique(points))
+    if thinned is None:
+        return None
+    points = thinned
+    diagonal = float(kernel(np.zeros(1), np.zeros(1))[0])
+    left = np.full(len(points), diagonal)
+    most = min(len(points), MAX_LANDMARKS)
+    factor = np.zeros((most, len(points)))
+    chosen: list[int] = []
+    while left.max() > error * diagonal:
+        if len(chosen) == most:
+            return None
+        pivot = int(np.argmax(left))
+        rank = len(chosen)
+        row = kernel(points[pivot], points) - factor[:rank, pivot] @ factor[:rank]
+        factor[rank] = row / np.sqrt(left[pivot])
+        left = np.maximum(left - factor[rank] ** 2, 0.0)
+        left[pivot] = 0.0
+        chosen.append(pivot)
+    lower = factor[: len(chosen), chosen].T
+    weights = solve_triangular(lower, np.eye(len(chosen)), lower=True).T
+    return Expansion(Landmarks(kernel, points[chosen]), weights, np.ones(len(chosen)), 0.0, diagonal)
+
+
+def _thin(points: np.ndarray) -> np.ndarray | None:
+    """At most a few thousand of the sorted points: one for each sixteenth of a bandwidth that is occupied.
+
+    None at once where the occupied half bandwidths alone are more than there may be landmarks.
+    """
+    if len(points) <= 4 * MAX_LANDMARKS:
+        return points
+    if len(np.unique(np.floor(2 * points))) > MAX_LANDMARKS:
+        return None
+    return points[np.unique(np.floor(16 * points), return_index=True)[1]]
+
+
+class Column(Protocol):
+    """A function of the rows with a kernel of its own: one variable, or several combined."""
+
+    @property
+    def signs(self) -> np.ndarray: ...
+
+    @property
+    def error(self) -> float: ...
+
+    def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
+        """(r0, n) values at the rows of a (d, n) chunk, and what they leave out of the kernel's diagonal there, summed."""
+        ...
+
+    def rotated(self, chunk: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+        """(r, n): rotation^T phi for a rotation (r0, r)."""
+        ...
+
+
+@dataclass(frozen=True)
+class SumColumn:
+    """X_j, or X_j + X_k + ..., through the kernel: ``members`` are the variables that are added."""
+
+    members: tuple[int, ...]
+    origin: float
+    bandwidth: float
+    expansion: Expansion
+
+    @property
+    def signs(self) -> np.ndarray:
+        return self.expansion.signs
+
+    @property
+    def error(self) -> float:
+        return self.expansion.error
+
+    def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
+        phi = self._combine(chunk, self.expansion.weights)
+        if self.expansion.diagonal is None:
+            return phi, 0.0
+        return phi, float(np.maximum(self.expansion.diagonal - np.einsum("an,an->n", phi, phi), 0.0).sum())
+
+    def rotated(self, chunk: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+        return self._combine(chunk, self.expansion.weights @ rotation)
+
+    def _combine(self, chunk: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        x = (add_up(chunk, self.members) - self.origin) / self.bandwidth
+        return weights.T @ self.expansion.basis.terms(x, len(weights))
+
+
+@dataclass(frozen=True)
+class JointColumn:
+    """(X_j, X_k) through the product of their kernels: the products of the uncentred features of each.
+
+    Only products that can matter are kept: ``left`` and ``right`` index them; what the others add is summed over the
+    rows. ``error`` is what the two sides leave out: |K L - K' L'| <= |K - K'| |L| + |L - L'| |K'|, entry by entry.
+    """
+
+    parts: tuple[Features, Features]
+    left: np.ndarray
+    right: np.ndarray
+    error: float
+
+    @classmethod
+    def of(cls, first: Features, second: Features, count: int, height: float) -> JointColumn:
+        """``height`` bounds the kernel's absolute value, ``count`` is the number of rows."""
+        sizes = np.multiply.outer(first.sizes, second.sizes)
+        left, right = np.nonzero(sizes > 1e-4 * TOLERANCE * sizes.max(initial=0.0))
+        error = height * sum(part.bound * part.norm for part in (first, second)) / count
+        return cls((first, second), left, right, error)
+
+    @property
+    def signs(self) -> np.ndarray:
+        return self.parts[0].signs[self.left] * self.parts[1].signs[self.right]
+
+    def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
+        first, second = (part.values(chunk) for part in self.parts)
+        products = first[self.left] * second[self.right]
+        everything = (first**2).sum(axis=0) @ (second**2).sum(axis=0)
+        return products, max(float(everything - np.vdot(products, products)), 0.0)
+
+    def rotated(self, chunk: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+        first, second = (part.values(chunk) for part in self.parts)
+        return rotation.T @ (first[self.left] * second[self.right])
+
+
+@dataclass(frozen=True)
+class Features:
+    """F (r, n) = rotation^T (phi - mean): ``F^T diag(signs) F`` is the (centred) kernel matrix up to ``bound``.
+
+    ``norm`` is the Frobenius norm of that matrix, ``bound`` the error relative to it, ``sizes`` the r eigenvalues'
+    absolute values.
+    """
+
+    column: Column
+    rotation: np.ndarray
+    signs: np.ndarray
+    offset: np.ndarray
+    sizes: np.ndarray
+    norm: float
+    bound: float
+
+    @property
+    def rank(self) -> int:
+        return len(self.signs)
+
+    def values(self, chunk: np.ndarray) -> np.ndarray:
+        """(r, n) features of the rows of a (d, n) chunk."""
+        values = self.column.rotated(chunk, self.rotation)
+        values -= self.offset[:, None]
+        return values
+
+
+def add_up(chunk: np.ndarray, members: tuple[int, ...]) -> np.ndarray:
+    """X_j + X_k + ... of the rows of a (d, n) chunk."""
+    x = chunk[members[0]]
+    for member in members[1:]:
+        x = x + chunk[member]
+    return x
+
+
+def compress(
+    column: Column,
+    count: int,
+    total: np.ndarray,
+    gram: np.ndarray,
+    left_out: float,
+    *,
+    centred: bool = True,
+    tolerance: float = TOLERANCE,
+) -> Features:
+    """Features of the least rank within half the tolerance, from sums over ``count`` rows.
+
+    ``total`` (r0,) is the sum of phi, ``gram`` (r0, r0) that of phi phi^T, ``left_out`` what the column reports.
+    """
+    mean = total / count if centred else np.zeros_like(total)
+    moments = gram - count * np.outer(mean, mean)
+    signs = column.signs
+    squares, vectors = np.linalg.eigh(moments)
+    squares = np.maximum(squares, 0.0)
+    if (signs > 0).all():
+        values, rotation = squares, vectors
+    else:
+        # K = Q (D^1/2 V^T S V D^1/2) Q^T with Q = phi V D^-1/2 orthonormal: the middle's eigenvalues are K's
+        roots = np.sqrt(squares)
+        inverse = np.where(squares > 1e-15 * squares.max(initial=0.0), 1.0 / np.maximum(roots, 1e-300), 0.0)
+        middle = roots[:, None] * ((vectors.T * signs) @ vectors) * roots
+        values, inner = np.linalg.eigh(middle)
+        rotation = (vectors * inverse) @ (inner * np.sqrt(np.abs(values)))
+    order = np.argsort(-np.abs(values), kind="stable")
+    values, rotation = values[order], rotation[:, order]
+    norm = float(np.linalg.norm(values))
+    missing = count * (column.error + 8 * np.finfo(float).eps) + left_out
+    tails = np.append(np.sqrt(np.cumsum(values[::-1] ** 2)[::-1]), 0.0)
+    allowed = max(0.49 * tolerance * norm - missing, 1e-15 * norm)
+    rank = int(np.argmax(tails <= allowed)) if norm > 0 else 0
+    return Features(
+        column=column,
+        rotation=np.ascontiguousarray(rotation[:, :rank]),
+        signs=np.where(values[:rank] < 0, -1.0, 1.0),
+        offset=mean @ rotation[:, :rank],
+        sizes=np.abs(values[:rank]),
+        norm=norm,
+        bound=(float(tails[rank]) + missing) / norm if norm > 0 else 0.0,
+    )

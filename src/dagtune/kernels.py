@@ -1,0 +1,254 @@
+"""Kernels and bandwidth rules; KERNELS.
+
+A kernel here sees data in units of the bandwidth: ``k(x / s, x' / s)``. That keeps each formula in one line and makes
+the bandwidth a property of a sample, found by a rule with a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+
+from dagtune.validation import InputError, check_choice
+
+__all__ = [
+    "BANDWIDTH_RULES",
+    "KERNELS",
+    "MEDIAN_ROWS",
+    "Kernel",
+    "as_kernel",
+    "bandwidth_of",
+    "check_bandwidth",
+    "median_squared_distance",
+    "register_kernel",
+]
+
+#: Up to this many rows the median distance is exact; above, it comes from a seeded sample of this many rows.
+MEDIAN_ROWS = 100_000
+
+BANDWIDTH_RULES = ("median", "paper", "unit")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A symmetric kernel of one variable, elementwise and vectorised.
+
+    ``of`` says what ``function`` is a function of: the "difference" ``x - x'`` (then it is shift invariant, and the
+    data may be centred first), the "product" ``x x'``, or the "pair" ``(x, x')``. For several columns the difference
+    becomes the Euclidean distance and the product the inner product. ``takes_bandwidth`` is False for kernels that see
+    the data as they are. ``definite`` promises positive semi-definite kernel matrices.
+    """
+
+    name: str
+    function: Callable[..., np.ndarray]
+    of: Literal["difference", "product", "pair"] = "pair"
+    takes_bandwidth: bool = True
+    definite: bool = False
+
+    def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """k(x, y), elementwise with broadcasting; arguments already in units of the bandwidth."""
+        if self.of == "difference":
+            return self.function(x - y)
+        if self.of == "product":
+            return self.function(x * y)
+        return self.function(x, y)
+
+    def matrix(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """(a, b) kernel matrix of points (a, p) and (b, p); one column is the elementwise kernel."""
+        if rows.shape[1] == 1:
+            return self(rows, columns.T)
+        if self.of == "difference":
+            square = np.zeros((len(rows), len(columns)))
+            for x, y in zip(rows.T, columns.T):
+                square += np.subtract.outer(x, y) ** 2
+            return self.function(np.sqrt(square))
+        if self.of == "product":
+            return self.function(rows @ columns.T)
+        raise InputError(f"kernel {self.name!r} is defined for one column at a time: give vectors, not matrices")
+
+
+def _gaussian(difference: np.ndarray) -> np.ndarray:
+    """exp(-(x - x')^2 / (2 s^2))"""
+    return np.exp(-0.5 * difference * difference)
+
+
+def _laplace(difference: np.ndarray) -> np.ndarray:
+    """exp(-|x - x'| / s). Its kink has no short series: this one always takes the dense path."""
+    return np.exp(-np.abs(difference))
+
+
+def _rational_quadratic(difference: np.ndarray) -> np.ndarray:
+    """1 / (1 + (x - x')^2 / (2 s^2)), that is alpha = 1."""
+    return 1.0 / (1.0 + 0.5 * difference * difference)
+
+
+def _sigmoid(product: np.ndarray) -> np.ndarray:
+    """tanh(a x x' + c) with a = 1, c = 0. Symmetric, not positive semi-definite: HSIC can be negative."""
+    return np.tanh(product)
+
+
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel("gaussian", _gaussian, of="difference", definite=True),
+        Kernel("sigmoid", _sigmoid, of="product", takes_bandwidth=False),
+        Kernel("laplace", _laplace, of="difference", definite=True),
+        Kernel("rational-quadratic", _rational_quadratic, of="difference", definite=True),
+    )
+}
+
+
+def register_kernel(kernel: Kernel) -> Kernel:
+    """Make ``kernel`` known by its name; a name that stands already is refused."""
+    if kernel.name in KERNELS:
+        raise InputError(f"a kernel named {kernel.name!r} stands already: choose another name")
+    _check_kernel(kernel)
+    KERNELS[kernel.name] = kernel
+    return kernel
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """The kernel of a name, a :class:`Kernel`, or a callable ``k(x, x')`` (elementwise, symmetric)."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        own = Kernel(getattr(kernel, "__name__", "own"), kernel)
+        _check_kernel(own)
+        return own
+    return KERNELS[check_choice("kernel", kernel, KERNELS)]
+
+
+def _check_kernel(kernel: Kernel) -> None:
+    """A kernel must be elementwise, finite and symmetric, at least on a few points."""
+    points = np.array([-2.0, -0.3, 0.0, 0.7, 1.9])
+    values = np.asarray(kernel(points[:, None], points[None, :]))
+    if values.shape != (5, 5) or not np.issubdtype(values.dtype, np.floating) or not np.isfinite(values).all():
+        raise InputError(
+            f"kernel {kernel.name!r} must return finite numbers elementwise, with broadcasting: (5, 1) and (1, 5) "
+            f"points gave shape {values.shape} of {values.dtype}"
+        )
+    if not np.allclose(values, values.T, rtol=1e-12, atol=1e-12):
+        raise InputError(f"kernel {kernel.name!r} is not symmetric: k(x, x') must equal k(x', x)")
+
+
+def check_bandwidth(bandwidth: str | float) -> str | float:
+    """The name of a rule, or a positive number."""
+    if isinstance(bandwidth, str):
+        return check_choice("bandwidth", bandwidth, BANDWIDTH_RULES)
+    if (
+        isinstance(bandwidth, (bool, np.bool_))
+        or not isinstance(bandwidth, (int, float, np.number))
+        or not 0 < float(bandwidth) < np.inf
+    ):
+        raise InputError(
+            f"bandwidth must be a positive number or one of {', '.join(BANDWIDTH_RULES)}, not {bandwidth!r}"
+        )
+    return float(bandwidth)
+
+
+def bandwidth_of(sample: np.ndarray, rule: str | float) -> float:
+    """Bandwidth s of a 1-D sample by a rule; 0.0 when all values are equal.
+
+    "median": s^2 = median of (x - x')^2 over i < j. "paper": s = that median. "unit": 2 s^2 = 1. A number: itself.
+    """
+    if rule == "unit":
+        return float(np.sqrt(0.5))
+    if not isinstance(rule, str):
+        return float(rule)
+    median = median_squared_distance(sample)
+    return median if rule == "paper" else float(np.sqrt(median))
+
+
+def median_squared_distance(sample: np.ndarray) -> float:
+    """Exact median of (x_i - x_j)^2 over i < j of a 1-D sample, in O(n log n) and without an n x n matrix.
+
+    Where ties make the median 0 it runs over the nonzero distances; 0.0 if there are none. Distances within rounding
+    of the values count as ties.
+    """
+    ordered = np.sort(np.asarray(sample, dtype=np.float64))
+    if len(ordered) < 2:
+        return 0.0
+    tie = 4 * np.finfo(float).eps * max(abs(ordered[0]), abs(ordered[-1]))
+    return float(_median_of_sorted(ordered, tie))
+
+
+@njit(cache=True, nogil=True)
+def _median_of_sorted(x: np.ndarray, tie: float) -> float:
+    n = len(x)
+    pairs = n * (n - 1) // 2
+    low, high = _two_distances(x, (pairs - 1) // 2, pairs // 2)
+    if high <= tie:
+        ties = _count_up_to(x, tie)[0]
+        left = pairs - ties
+        if left == 0:
+            return 0.0
+        low, high = _two_distances(x, ties + (left - 1) // 2, ties + left // 2)
+    return 0.5 * (low * low + high * high)
+
+
+@njit(cache=True, nogil=True)
+def _count_up_to(x: np.ndarray, v: float) -> tuple[int, float, float]:
+    """How many distances are <= v; the largest of those; the smallest of the others. x is sorted."""
+    n = len(x)
+    count = 0
+    below = 0.0
+    above = np.inf
+    j = 0
+    for i in range(n):
+        start = x[i]
+        while j + 1 < n and x[j + 1] - start <= v:
+            j += 1
+        count += j - i
+        below = max(below, x[j] - start)
+        if j + 1 < n:
+            above = min(above, x[j + 1] - start)
+    return count, below, above
+
+
+@njit(cache=True, nogil=True)
+def _two_distances(x: np.ndarray, k: int, l: int) -> tuple[float, float]:
+    """The k-th and l-th smallest distance of a sorted sample (0 the smallest), l being k or k + 1.
+
+    The k-th lies in [low, high], both of them distances that occur; every count tightens one end to a distance that
+    occurs, so ties end the search at once. Interpolation on the counts, guarded by bisection, until few are left.
+    """
+    n = len(x)
+    low, high = 0.0, x[n - 1] - x[0]
+    count_below, count_high = 0, n * (n - 1) // 2  # distances < low; distances <= high
+    beyond = np.inf  # the smallest distance > high
+    few = n + 64
+    step = 0
+    while low < high and count_high - count_below > few:
+        share = (k + 0.5 - count_below) / (count_high - count_below)
+        if step % 4 == 3:  # a guard: the counts may be far from linear
+            share = 0.5
+        v = low + share * (high - low)
+        if v >= high:
+            v = low
+        step += 1
+        count, below, above = _count_up_to(x, v)
+        if count > k:
+            high, count_high, beyond = below, count, above
+        else:
+            low, count_below = above, count
+    if low >= high:
+        return high, high if l < count_high else beyond
+    found = np.empty(count_high - count_below)
+    size = 0
+    first = 0
+    for i in range(n):
+        if first < i + 1:
+            first = i + 1
+        while first < n and x[first] - x[i] < low:
+            first += 1
+        j = first
+        while j < n and x[j] - x[i] <= high:
+            found[size] = x[j] - x[i]
+            size += 1
+            j += 1
+    found = np.sort(found[:size])
+    return found[k - count_below], found[l - count_below] if l < count_high else beyond
