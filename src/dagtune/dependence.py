@@ -62,7 +62,7 @@ MAX_WIDTH = {2: 200, 3: 50}
 #: Rates for choosing a path, per thread: floating-point operations and kernel values a second.
 _FLOPS, _KERNEL_VALUES = 2e10, 1e8
 #: "auto" refuses a dense run that would take longer than this.
-_MAX_HOURS = 12.0
+_MAX_HOURS = 2.0
 
 
 @dataclass(frozen=True)
@@ -502,8 +502,9 @@ def _too_slow(problem: _Problem, rough: _Scaled, sample: np.ndarray, seconds: fl
     x = add_up(sample, rough.members)
     return (
         f"column {problem.label(rough.members)} spreads over {np.ptp(x) / rough.bandwidth:.3g} bandwidths, too many "
-        f"for a low-rank expansion, and the dense path would take about {_say_seconds(seconds)} for {problem.rows.count} "
-        "rows: winsorise the column or replace it by ranks, pass a wider bandwidth, or take a sample of the rows"
+        f"for a low-rank expansion, and the dense path would take about {_say_seconds(seconds)} for "
+        f"{problem.rows.count} rows: winsorise the column or replace it by ranks, pass a wider bandwidth, or take a "
+        "sample of the rows"
     )
 
 

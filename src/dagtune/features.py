@@ -292,7 +292,7 @@ class Column(Protocol):
     def error(self) -> float: ...
 
     def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
-        """(r0, n) values at the rows of a (d, n) chunk, and what they leave out of the kernel's diagonal there, summed."""
+        """(r0, n) values at the rows of a (d, n) chunk, and the sum of what they leave out of the diagonal."""
         ...
 
     def rotated(self, chunk: np.ndarray, rotation: np.ndarray) -> np.ndarray:

@@ -210,8 +210,8 @@ def _count_up_to(x: np.ndarray, v: float) -> tuple[int, float, float]:
 
 
 @njit(cache=True, nogil=True)
-def _two_distances(x: np.ndarray, k: int, l: int) -> tuple[float, float]:
-    """The k-th and l-th smallest distance of a sorted sample (0 the smallest), l being k or k + 1.
+def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
+    """The k-th and next smallest distance of a sorted sample (0 the smallest); ``next_k`` is k or k + 1.
 
     The k-th lies in [low, high], both of them distances that occur; every count tightens one end to a distance that
     occurs, so ties end the search at once. Interpolation on the counts, guarded by bisection, until few are left.
@@ -236,7 +236,7 @@ def _two_distances(x: np.ndarray, k: int, l: int) -> tuple[float, float]:
         else:
             low, count_below = above, count
     if low >= high:
-        return high, high if l < count_high else beyond
+        return high, high if next_k < count_high else beyond
     found = np.empty(count_high - count_below)
     size = 0
     first = 0
@@ -251,4 +251,4 @@ def _two_distances(x: np.ndarray, k: int, l: int) -> tuple[float, float]:
             size += 1
             j += 1
     found = np.sort(found[:size])
-    return found[k - count_below], found[l - count_below] if l < count_high else beyond
+    return found[k - count_below], found[next_k - count_below] if next_k < count_high else beyond
