@@ -74,9 +74,10 @@ def ames() -> Dataset:
             "and upkeep (year_built, year_remodelled, condition from 1 very poor to 10), size (living_area, "
             "basement_area, garage_area, square feet), what is inside (rooms and full baths above ground, fireplaces) "
             "and the price paid (price, dollars). No column is a sum of others and none is categorical; condition, "
-            "rooms, baths and fireplaces are small whole numbers. The table leaves out the assessor's overall quality, and so do we. The OT paper uses 11 "
-            "variables and 12 edges that it attributes to Conrady and Jouffe (2015); it lists neither, and neither was "
-            "found in public text. These are not theirs, and there is no true graph: graph is None."
+            "rooms, baths and fireplaces are small whole numbers. The table leaves out the assessor's overall "
+            "quality, and so do we. The OT paper uses 11 variables and 12 edges that it attributes to Conrady and "
+            "Jouffe (2015); it lists neither, and neither was found in public text. These are not theirs, and there is "
+            "no true graph: graph is None."
         ),
     )
 
