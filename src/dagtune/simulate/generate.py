@@ -94,22 +94,23 @@ def simulate(
     x, e = np.empty((n, d)), np.empty((n, d))
     centre, spread = np.zeros(d), np.ones(d)
     mechanisms: dict[int, Mechanism] = {}
-    for t, j in enumerate(order):
-        parents = np.flatnonzero(matrix[:, j])
-        node = Node(column=int(j), parents=parents, t=t, nodes=d, rows=n)
-        mechanisms[j] = mechanism = draw(node, np.random.default_rng([seeds[_MECHANISM], _MECHANISM, int(j)]))
-        law = _law(mechanism.noise if noise is None else noise)
-        e[:, j] = scale[j] * law(np.random.default_rng([seeds[_NOISE], _NOISE, int(j)]), n)
-        x[:, j] = mechanism.rule(x[:, parents], e[:, j])
-        if standardize == "internal":
-            x[:, j], centre[j], spread[j] = _standardised(x[:, j])
+    with np.errstate(over="ignore", invalid="ignore"):  # refused a few lines on, with a cure
+        for t, j in enumerate(order):
+            parents = np.flatnonzero(matrix[:, j])
+            node = Node(column=int(j), parents=parents, t=t, nodes=d, rows=n)
+            mechanisms[j] = mechanism = draw(node, np.random.default_rng([seeds[_MECHANISM], _MECHANISM, int(j)]))
+            law = _law(mechanism.noise if noise is None else noise)
+            e[:, j] = scale[j] * law(np.random.default_rng([seeds[_NOISE], _NOISE, int(j)]), n)
+            x[:, j] = mechanism.rule(x[:, parents], e[:, j])
+            if not np.isfinite(x[:, j]).all():
+                raise InputError(
+                    f"model {model!r} overflows in column {j} of {d}: pass standardize='internal', or a sparser graph"
+                )
+            if standardize == "internal":
+                x[:, j], centre[j], spread[j] = _standardised(x[:, j])
     if standardize is True:
         for j in range(d):
             x[:, j], centre[j], spread[j] = _standardised(x[:, j])
-    if not np.isfinite(x).all():
-        raise InputError(
-            f"model {model!r} overflows on this graph of {d} nodes: pass standardize='internal', or fewer edges"
-        )
     names = names_of(graph) or [f"x{j}" for j in range(d)]
     return Simulation(
         X=pd.DataFrame(x, columns=list(names)),
@@ -155,4 +156,6 @@ def _scales(noise_scale: Any, d: int, rng: np.random.Generator) -> np.ndarray:
 def _standardised(column: np.ndarray) -> tuple[np.ndarray, float, float]:
     """The column with mean 0 and deviation 1, and the two numbers that undo it."""
     mean, spread = portable.mean_and_spread(column)
+    if spread == 0:
+        raise InputError(f"a column is constant ({column[0]:g} in all {len(column)} rows): use a smaller noise_scale")
     return (column - mean) / spread, mean, spread

@@ -22,7 +22,7 @@ _PI = (float.fromhex("0x1.921fb544p+1"), float.fromhex("0x1.0b4611a6p-33"), floa
 def exp(x: np.ndarray) -> np.ndarray:
     """e^x = 2^k e^r with |r| <= ln 2 / 2 and the Taylor series of e^r; x is cut off at -745 and 709."""
     x = np.clip(x, -745.0, 709.0)
-    k = np.rint(x / math.log(2.0))
+    k = np.rint(x / (_LN2[0] + _LN2[1]))
     r = (x - k * _LN2[0]) - k * _LN2[1]
     return np.ldexp(_horner(r, [1.0 / math.factorial(n) for n in range(15)]), k.astype(np.int64))
 
@@ -88,7 +88,8 @@ def mean_and_spread(x: np.ndarray) -> tuple[float, float]:
 
 
 def _fold(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sign (-1)^k and remainder r = x - k pi with |r| <= pi / 2."""
+    """Sign (-1)^k and remainder r = x - k pi with |r| <= pi / 2; past 10^6 whole turns of the float 2 pi go first."""
+    x = np.where(np.abs(x) > 1e6, np.fmod(x, 2.0 * math.pi), x)
     k = np.rint(x / math.pi)
     r = ((x - k * _PI[0]) - k * _PI[1]) - k * _PI[2]
     return 1.0 - 2.0 * (k - 2.0 * np.floor(k / 2.0)), r
