@@ -105,3 +105,150 @@ def v_structures(graph, adjacent):
 
 
 # --- end of graphs and SID ------------------------------------------------------------------------------------------
+
+
+# --- dependence -----------------------------------------------------------------------------------------------------
+
+
+def median_of_squares(x):
+    """Median of (x_i - x_j)^2 over i < j by forming them all; over the nonzero ones where it would be 0."""
+    x = np.asarray(x)
+    squares = (np.subtract.outer(x, x) ** 2)[np.triu_indices(len(x), 1)]
+    median = np.median(squares)
+    return median if median > 0 else np.median(squares[squares > 0])
+
+
+def kernel_matrix(x, kernel, rule="median"):
+    """(n, n) kernel matrix of a vector, straight from the formulas; x may be longdouble."""
+    x = np.asarray(x)
+    if kernel == "sigmoid":
+        return np.tanh(np.multiply.outer(x, x).astype(float))
+    squares = (np.subtract.outer(x, x) ** 2).astype(float)
+    above = squares[np.triu_indices(len(x), 1)]
+    median = np.median(above) if np.median(above) > 0 else np.median(above[above > 0])
+    s = {"median": np.sqrt(median), "paper": median, "unit": np.sqrt(0.5)}.get(rule, rule)
+    if kernel == "gaussian":
+        return np.exp(-squares / (2 * s**2))
+    if kernel == "laplace":
+        return np.exp(-np.sqrt(squares) / s)
+    assert kernel == "rational-quadratic"
+    return 1 / (1 + squares / (2 * s**2))
+
+
+def hsic_by_trace(K, L):
+    """tr(K H L H) / (n - 1)^2 with the centring matrix written out."""
+    n = len(K)
+    H = np.eye(n) - np.ones((n, n)) / n
+    return np.trace(K @ H @ L @ H) / (n - 1) ** 2
+
+
+# --- the OT algorithm -----------------------------------------------------------------------------------------------
+
+
+class Measured:
+    """Any first and higher orders, shaped as dagtune.dependence.Dependence has them, for rules that only compare."""
+
+    def __init__(self, first, second, third=None):
+        self.first, self.combine = first, "sum"
+        self.higher = {2: second} if third is None else {2: second, 3: third}
+
+    second = property(lambda self: self.higher[2])
+    third = property(lambda self: self.higher[3])
+
+
+def random_dependence(d, rng, levels=None, order=2):
+    """Symmetric random numbers; few ``levels`` make ties."""
+
+    def draw(shape):
+        return rng.integers(levels, size=shape).astype(float) if levels else rng.random(shape)
+
+    first, second, third = draw((d, d)), draw((d, d, d)), draw((d, d, d, d))
+    second = np.maximum(second, second.transpose(0, 2, 1))
+    orders = ((0, 1, 2, 3), (0, 1, 3, 2), (0, 2, 1, 3), (0, 2, 3, 1), (0, 3, 1, 2), (0, 3, 2, 1))
+    third = np.max([third.transpose(axes) for axes in orders], axis=0)
+    return Measured(np.maximum(first, first.T), second, third if order == 3 else None)
+
+
+def problem_ten(W, A, penalty):
+    """The paper's loss as printed, W a matrix: squared Euclidean norm and spectral norm from linear algebra."""
+    rest = (np.ones_like(W) - W) @ A
+    return rest @ rest + penalty * np.linalg.norm(W, 2)
+
+
+def best_selection_loss(A, penalty):
+    """The least loss of problem (10), over every W with one-hot rows."""
+    s = len(A)
+    return min(problem_ten(np.eye(s)[list(picks)], A, penalty) for picks in product(range(s), repeat=s))
+
+
+def delete_by_loops(graph, dependence, reading="min"):
+    """Lines 4 to 8 of Algorithm 1, triple by triple, in the states 1 present, 0 absent, -1 marked."""
+    state = graph.astype(int)
+    for i, j, k in _triples(len(graph)):
+        f_j, f_k, s = dependence.first[i, j], dependence.first[i, k], dependence.second[i, j, k]
+        fires = min(f_j, f_k) >= s if reading == "min" else max(f_j, f_k) > s
+        if state[j, i] != 0 and state[k, i] != 0 and fires:
+            state[j, i] = state[k, i] = -1
+    return state
+
+
+def add_by_loops(state, dependence):
+    """Lines 9 to 13 of Algorithm 1."""
+    state = state.copy()
+    for i, j, k in _triples(len(state)):
+        stronger = max(dependence.first[i, j], dependence.first[i, k]) < dependence.second[i, j, k]
+        if state[j, i] != 1 and state[k, i] != 1 and stronger:
+            state[j, i] = state[k, i] = 1
+    return state == 1
+
+
+def formalize_by_cycles(graph, dependence, find_cycle, score=max):
+    """Lines 14 to 17 of Algorithm 1: look for the first of the shortest cycles anew after each removal."""
+    graph = graph.copy()
+    while (cycle := find_cycle(graph)) is not None:
+        scored = []
+        for j, i in pairwise(cycle):
+            others = [k for k in range(len(graph)) if graph[k, i] and k != j]
+            values = [dependence.second[i, j, k] for k in others] or [dependence.first[i, j]]
+            scored.append((score(values), j, i))
+        _, j, i = min(scored)
+        graph[j, i] = False
+    return graph
+
+
+def released_by_loops(graph, dependence):
+    """The released script's deletion, addition and two-cycles, triple by triple: the three states one after another."""
+    F, S = dependence.first, dependence.second
+    d = len(graph)
+    state = graph.astype(int)
+    for i, j, k in _triples(d):
+        low, high, together = min(F[i, j], F[i, k]), max(F[i, j], F[i, k]), S[i, j, k]
+        if state[j, i] == 1 and state[k, i] == 1 and low > together:
+            state[j, i] = state[k, i] = -1
+        larger = j if F[i, j] > F[i, k] else k
+        largest = max(F[i, x] for x in range(d) if x != i)
+        if high > together > low and state[larger, i] == 1 and high != largest:
+            state[larger, i] = -1
+    deleted = state.copy()
+    for i, j, k in _triples(d):
+        if max(F[i, j], F[i, k]) < S[i, j, k] and state[j, i] + state[k, i] <= 0:
+            state[j, i] = state[k, i] = 1
+    added = state == 1
+    resolved = added.copy()
+    for a in range(d):
+        for b in range(a + 1, d):
+            if added[a, b] and added[b, a]:
+                others = [k for k in range(d) if k not in (a, b)]
+                forward = max([S[b, a, k] for k in others], default=F[a, b])
+                backward = max([S[a, b, k] for k in others], default=F[a, b])
+                resolved[(a, b) if forward <= backward else (b, a)] = False
+    return deleted, added, resolved
+
+
+def _triples(d):
+    """Child ascending, then pairs j < k in lexicographic order."""
+    for i in range(d):
+        for j in range(d):
+            for k in range(j + 1, d):
+                if i not in (j, k):
+                    yield i, j, k

@@ -35,7 +35,8 @@ __all__ = [
     "solve_gumbel_released",
 ]
 
-SOLVERS = ("exact", "gumbel")
+#: The closed form, the paper's solver, and the released script's, which solves another problem.
+SOLVERS = ("exact", "gumbel", "released")
 
 
 def pair_vector(first: np.ndarray) -> np.ndarray:
@@ -85,28 +86,30 @@ def select_skeleton(
 
     One of three says how many pairs are kept: ``penalty`` (problem (10), by ``solver``), ``n_pairs`` (that many of the
     pairs with smallest c_e, or that share of them if it is a fraction below 1), or ``alpha`` (those whose independence
-    ``pvalues`` rejects at that level). By default all pairs are kept: what problem (10) gives once the penalty is large
-    enough. docs/ot.md says why.
+    ``pvalues`` rejects at that level). By default all are kept: the optimum of problem (10) once the penalty is large
+    enough. docs/ot.md says why. The Gumbel solver gets the penalty that has the count asked for as its optimum. The
+    released solver takes none of the three.
     """
     check_choice("solver", solver, SOLVERS)
-    chosen = [
-        name for name, value in (("penalty", penalty), ("n_pairs", n_pairs), ("alpha", alpha)) if value is not None
-    ]
+    given = {"penalty": penalty, "n_pairs": n_pairs, "alpha": alpha}
+    chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) > 1:
         raise InputError(f"{' and '.join(chosen)} both say how many pairs to keep: give one of them")
-    A = pair_vector(first)
-    s = len(A)
+    if chosen and solver == "released":
+        raise InputError(f"solver='released' takes no {chosen[0]}: the script's loss has none; use solver='exact'")
+    A, d = pair_vector(first), len(first)
     if alpha is not None:
         if not 0 < alpha < 1 or pvalues is None:
             raise InputError(f"alpha must lie between 0 and 1 and comes with p-values, not {alpha!r}")
-        return _skeleton(np.flatnonzero(pair_vector(pvalues) <= alpha), len(first))
+        return _skeleton(np.flatnonzero(pair_vector(pvalues) <= alpha), d)
+    if solver == "released":
+        return _skeleton(solve_gumbel_released(A, rng=rng, **solver_options).picks, d)
+    if solver == "gumbel":
+        aim = penalty_for_count(A, pair_count(n_pairs, len(A))) if penalty is None else check_penalty(penalty)
+        return _skeleton(solve_gumbel(A, aim, rng=rng, **solver_options).picks, d)
     if penalty is not None:
-        check_penalty(penalty)
-        picks = (
-            solve_exact(A, penalty) if solver == "exact" else solve_gumbel(A, penalty, rng=rng, **solver_options).picks
-        )
-        return _skeleton(picks, len(first))
-    return _skeleton(np.argsort(_costs(A), kind="stable")[: pair_count(n_pairs, s)], len(first))
+        return _skeleton(solve_exact(A, check_penalty(penalty)), d)
+    return _skeleton(np.argsort(_costs(A), kind="stable")[: pair_count(n_pairs, len(A))], d)
 
 
 def check_penalty(penalty: Any) -> float:

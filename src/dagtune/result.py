@@ -197,11 +197,15 @@ class Result:
             raise InputError(f"cause and effect are both {cause!r}: name two columns")
         arrow = f"{printable(cause)} -> {printable(effect)}"
         told = [f"{arrow} is {'' if self.matrix[a, b] else 'not '}in the graph.", self._opening_sentence(a, b)]
+        if [cause, effect] in self.settings.get("knowledge", {}).get("required", []):
+            told.append("It is required by prior knowledge, so no rule may take it out.")
         story = [change for change in self.changes if change.edge == (cause, effect)]
         told += [_sentence(change) for change in story]
-        last = self.phases[-1]
-        if not story and len(self.phases) > 1:
-            told.append(f"No rule of the later phases (to {last}) touched it.")
+        if self.matrix[a, b]:
+            back = [change for change in self.changes if change.edge == (effect, cause) and change.action == "remove"]
+            told += [f"Its reverse is out: {_sentence(change)}" for change in back[-1:]]
+        if len(told) == 2:
+            told.append("No later rule touched it.")
         if self.matrix[b, a]:
             told.append(f"The graph has {printable(effect)} -> {printable(cause)} instead.")
         return " ".join(told)

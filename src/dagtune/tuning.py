@@ -50,10 +50,9 @@ _BREAK = "its score is the smallest in the cycle"
 def apply_knowledge(graph: np.ndarray, required: np.ndarray, forbidden: np.ndarray) -> tuple[np.ndarray, list[Change]]:
     """The graph with every required edge and no forbidden one."""
     changes = [
-        Change("knowledge", "require", (int(j), int(i)), "the edge is required")
-        for j, i in np.argwhere(required & ~graph)
+        Change("knowledge", "require", (int(j), int(i)), "it is required") for j, i in np.argwhere(required & ~graph)
     ] + [
-        Change("knowledge", "forbid", (int(j), int(i)), "the edge is forbidden")
+        Change("knowledge", "forbid", (int(j), int(i)), "it is forbidden, or leads back along a required edge")
         for j, i in np.argwhere(forbidden & graph)
     ]
     return (graph | required) & ~forbidden, changes
@@ -85,7 +84,7 @@ def delete_edges(
             j, k = int(pa[a]), int(pa[partners[a]])
             marked[j, i] = True
             changes.append(Change("deletion", "delete", (j, i), rule, (i, j, k), _pair(dependence, i, j, k)))
-        if dependence.third is not None and len(pa) > 2:
+        if 3 in dependence.higher and len(pa) > 2:
             T = dependence.third[i][np.ix_(pa, pa, pa)]
             couples, fires = _rejected_by_triples(S, T, reading)
             for a in np.flatnonzero(fires & ~marked[pa, i]):
@@ -147,7 +146,7 @@ def add_edges(
                 k = int(partners.argmax())
                 absent[[j, k]] = False
                 changes += _added((j, k), i, _ADD, _pair(dependence, i, j, k))
-        if dependence.third is not None:
+        if 3 in dependence.higher:
             changes += _add_triples(absent, i, dependence)
     for change in changes:
         denser[change.edge] = True
@@ -156,7 +155,6 @@ def add_edges(
 
 def _add_triples(absent: np.ndarray, i: int, dependence: Dependence) -> list[Change]:
     """Addition one order up for child i: all three absent, and ``max(S_ijk, S_ijl, S_ikl) < T_ijkl``: add them."""
-    assert dependence.third is not None
     S, T = dependence.second[i], dependence.third[i]
     changes: list[Change] = []
     for j in map(int, np.flatnonzero(absent)):
@@ -242,13 +240,13 @@ def _score(back: np.ndarray, dependence: Dependence, j: int, i: int, score: str)
     others = others[others != j]
     if not len(others):
         return _hsic(dependence, i, j)
-    if dependence.third is not None and len(others) > 1:
+    if 3 in dependence.higher and len(others) > 1:
         a, b = np.triu_indices(len(others), 1)
         couples, values = np.stack([others[a], others[b]], axis=1), dependence.third[i, j, others[a], others[b]]
     else:
         couples, values = others[:, None], dependence.second[i, j, others]
     if score == "mean":
-        return Measured("mean HSIC", i, (j, *map(int, others)), float(values.mean()))
+        return Measured("mean HSIC over pairs", i, (j, *map(int, others)), float(values.mean()))
     best = int(values.argmax() if score == "max" else values.argmin())
     return _hsic(dependence, i, j, *map(int, couples[best]))
 
@@ -381,14 +379,9 @@ def _best_of_all(dependence: Dependence, j: int, i: int) -> Measured:
 
 def _hsic(dependence: Dependence, i: int, *pa: int) -> Measured:
     """HSIC of child i and its candidate parents together, of the order that their number asks for."""
-    if len(pa) == 1:
-        value = dependence.first[i, pa[0]]
-    elif len(pa) == 2:
-        value = dependence.second[i, pa[0], pa[1]]
-    else:
-        assert dependence.third is not None
-        value = dependence.third[i, pa[0], pa[1], pa[2]]
-    return Measured("HSIC", i, pa, float(value))
+    value = dependence.first[i, pa[0]] if len(pa) == 1 else dependence.higher[len(pa)][(i, *pa)]
+    what = "joint HSIC" if dependence.combine == "joint" and len(pa) > 1 else "HSIC"
+    return Measured(what, i, pa, float(value))
 
 
 def _pair(dependence: Dependence, i: int, j: int, k: int) -> tuple[Measured, ...]:

@@ -1,0 +1,151 @@
+"""scikit-learn estimators over learn.py: friendly outside, the same strict core inside."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dagtune.bootstrap import EdgeConfidence, bootstrap
+from dagtune.learn import optimal_tuning
+from dagtune.result import Result
+from dagtune.validation import check_names, read_table
+
+__all__ = ["OptimalTuning"]
+
+
+class _GraphLearner(BaseEstimator):
+    """What all learners share: a table in, a DAG with names out.
+
+    Fitted attributes: ``adjacency_matrix_`` (0/1 DataFrame, row causes column), ``causal_graph_`` (networkx DiGraph),
+    ``causal_order_`` (names, causes first), ``result_`` (:class:`dagtune.result.Result`: phases, changes, why),
+    ``feature_names_in_``, ``n_features_in_``.
+    """
+
+    adjacency_matrix_: pd.DataFrame
+    causal_graph_: nx.DiGraph
+    causal_order_: list[str]
+    result_: Result
+    feature_names_in_: np.ndarray
+    n_features_in_: int
+
+    def _learn(self, X: Any) -> Result:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn the graph of the columns of ``X`` (array, DataFrame, or path of a table); ``y`` is ignored."""
+        X = self._validated(X)
+        self.result_ = self._learn(X)
+        self.adjacency_matrix_ = self.result_.to_frame()
+        self.causal_graph_ = self.result_.to_networkx()
+        self.causal_order_ = self.result_.causal_order
+        return self
+
+    def bootstrap(
+        self,
+        X: Any,
+        n_samples: int = 100,
+        *,
+        n_jobs: int | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> EdgeConfidence:
+        """How often each edge comes back on rows drawn with replacement; see :func:`dagtune.bootstrap.bootstrap`."""
+        seed = getattr(self, "random_state", None)
+        return bootstrap(self, X, n_samples, random_state=seed, n_jobs=n_jobs, progress=progress)
+
+    def why(self, cause: str, effect: str) -> str:
+        """In a few sentences, why ``cause -> effect`` is in the learned graph, or why not."""
+        check_is_fitted(self, "result_")
+        return self.result_.why(cause, effect)
+
+    def _validated(self, X: Any) -> Any:
+        """The table as scikit-learn wants it checked; values are judged by read_table, which names the column."""
+        if isinstance(X, (str, os.PathLike)):
+            table = read_table(X)
+            X = pd.DataFrame(table.values, columns=list(table.names))
+        if isinstance(X, pd.DataFrame):
+            names = check_names(X.columns, count=X.shape[1])
+            self.n_features_in_ = X.shape[1]
+        else:
+            X = validate_data(
+                self, X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2, ensure_min_features=2
+            )
+            names = tuple(f"x{j}" for j in range(X.shape[1]))
+        self.feature_names_in_ = np.array(names, dtype=object)
+        return X
+
+
+class OptimalTuning(_GraphLearner):
+    """The OT algorithm: a skeleton from first order HSIC, tuned into a DAG by comparing first with second order.
+
+    >>> import numpy as np
+    >>> from dagtune.estimators import OptimalTuning
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.normal(size=300)
+    >>> b = np.tanh(a) + rng.normal(size=300)
+    >>> c = np.tanh(a) + np.tanh(b) + rng.normal(size=300)
+    >>> learner = OptimalTuning(kernel="sigmoid").fit(np.column_stack([a, b, c]))
+    >>> learner.causal_order_
+    ['x0', 'x1', 'x2']
+
+    Parameters are those of :func:`dagtune.learn.optimal_tuning`; ``random_state`` seeds the Gumbel solvers, nothing
+    else is random.
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str = "paper",
+        kernel: Any = "gaussian",
+        bandwidth: str | float | None = None,
+        solver: str | None = None,
+        penalty: float | None = None,
+        n_pairs: int | float | None = None,
+        alpha: float | None = None,
+        deletion: str = "min",
+        score: str = "max",
+        order: int = 2,
+        combine: str = "sum",
+        knowledge: Any = None,
+        engine: str = "auto",
+        memory: str | int = "1GiB",
+        threads: int | None = None,
+        drop_constant: bool = False,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None:
+        self.preset = preset
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.solver = solver
+        self.penalty = penalty
+        self.n_pairs = n_pairs
+        self.alpha = alpha
+        self.deletion = deletion
+        self.score = score
+        self.order = order
+        self.combine = combine
+        self.knowledge = knowledge
+        self.engine = engine
+        self.memory = memory
+        self.threads = threads
+        self.drop_constant = drop_constant
+        self.solver_options = solver_options
+        self.random_state = random_state
+        self.progress = progress
+
+    def _learn(self, X: Any) -> Result:
+        options = self.get_params(deep=False)
+        return optimal_tuning(X, rng=_as_rng(options.pop("random_state")), **options)
+
+
+def _as_rng(random_state: Any) -> Any:
+    """scikit-learn's legacy RandomState becomes a seed; numpy's own generators and seeds pass through."""
+    return random_state.randint(2**31 - 1) if isinstance(random_state, np.random.RandomState) else random_state

@@ -1,0 +1,252 @@
+"""The paper's pseudocode: read this file first.
+
+:func:`optimal_tuning` measures dependence, then runs the two phases of the OT algorithm (Wang & Liu 2023): the optimal
+phase selects a skeleton from first order HSIC, the tuning phase turns it into a DAG by comparing first with second
+order. :func:`tune_as_paper` is Section IV and Algorithm 1; :func:`tune_as_released` follows the authors' script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dagtune.dependence import Dependence, measure_dependence
+from dagtune.knowledge import Knowledge
+from dagtune.optimal import pair_vector, select_skeleton
+from dagtune.result import Change, Result, printable
+from dagtune.tuning import (
+    add_edges,
+    add_edges_released,
+    apply_knowledge,
+    delete_edges,
+    delete_edges_released,
+    edge_scores,
+    formalize,
+    resolve_two_cycles,
+)
+from dagtune.validation import InputError, Table, check_choice, read_table
+
+__all__ = ["ASSUMPTIONS", "PRESETS", "choose_kernel", "optimal_tuning", "tune_as_paper", "tune_as_released"]
+
+Progress = Callable[[str, float], None]
+Phases = dict[str, np.ndarray]
+
+#: What ``preset`` decides unless the caller does. Kernel is the caller's in both.
+PRESETS = {
+    "paper": {"bandwidth": "median", "solver": "exact"},
+    "released": {"bandwidth": "unit", "solver": "released"},
+}
+
+ASSUMPTIONS = (
+    "no cycles: nothing causes itself through others",
+    "no hidden common cause of two or more variables",
+    "additive noise: each variable is a function of its causes plus noise that is independent of them",
+    "the effects of two causes add up rather than cancel: OT reads them from X_j + X_k, so causes with opposite signs "
+    "or on very different scales mislead it",
+    "the rows are independent and come from one process",
+)
+
+
+def optimal_tuning(
+    X: Any,
+    *,
+    preset: str = "paper",
+    kernel: Any = "gaussian",
+    bandwidth: str | float | None = None,
+    solver: str | None = None,
+    penalty: float | None = None,
+    n_pairs: int | float | None = None,
+    alpha: float | None = None,
+    deletion: str = "min",
+    score: str = "max",
+    order: int = 2,
+    combine: str = "sum",
+    knowledge: Any = None,
+    engine: str = "auto",
+    memory: str | int = "1GiB",
+    threads: int | None = None,
+    drop_constant: bool = False,
+    solver_options: Mapping[str, Any] | None = None,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Learn a DAG from a table by the OT algorithm; the result holds every step.
+
+    Parameters
+    ----------
+    X : array (n, d), DataFrame, or path of a table
+    preset : "paper" (Section IV and Algorithm 1) or "released" (what the authors' script does, then the cycles it
+        leaves are broken as in the paper)
+    kernel, bandwidth, engine, combine, order, memory, threads : see :func:`dagtune.measure_dependence`;
+        kernel="auto" picks by :func:`choose_kernel`
+    solver, penalty, n_pairs, alpha, solver_options : see :func:`dagtune.optimal.select_skeleton`
+    deletion : "min" (Algorithm 1) or "max" (the running text) reading of the deletion rule
+    score : "max", "mean" or "min" over the other parents, for DAG-formalization
+    knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
+    drop_constant : leave constant columns out instead of refusing them
+    rng : seed or generator of the Gumbel solvers; nothing else is random
+    progress : called as progress(phase, share done)
+    """
+    settled = PRESETS[check_choice("preset", preset, PRESETS)]
+    bandwidth = settled["bandwidth"] if bandwidth is None else bandwidth
+    solver = settled["solver"] if solver is None else solver
+    tell = progress or (lambda phase, done: None)
+    known = Knowledge.of(knowledge)
+    if preset == "released" and order != 2:
+        raise InputError(f"preset='released' has no rules for order={order!r}: use order=2, or preset='paper'")
+
+    table = read_table(X, drop_constant=drop_constant)
+    required, forbidden = known.matrices(table.names)
+    how: dict[str, Any] = {
+        "bandwidth": bandwidth,
+        "engine": engine,
+        "combine": combine,
+        "memory": memory,
+        "threads": threads,
+    }
+    frame = pd.DataFrame(table.values, columns=list(table.names), copy=False)
+    notes: tuple[str, ...] = ()
+    if isinstance(kernel, str) and kernel == "auto":
+        kernel, dependence, notes = choose_kernel(frame, order=order, progress=progress, **how)
+    else:
+        dependence = measure_dependence(frame, kernel=kernel, order=order, progress=progress, **how)
+
+    skeleton = select_skeleton(
+        dependence.first,
+        solver=solver,
+        penalty=penalty,
+        n_pairs=n_pairs,
+        alpha=alpha,
+        pvalues=None if alpha is None else dependence.pvalues(),
+        rng=rng,
+        **(solver_options or {}),
+    )
+    tell("optimal", 1.0)
+    if preset == "paper":
+        phases, changes = tune_as_paper(skeleton, dependence, deletion, score, required, forbidden, tell)
+    else:
+        phases, changes = tune_as_released(skeleton, dependence, score, required, forbidden, tell)
+    if not known:
+        del phases["knowledge"]
+
+    names = table.names
+    return Result(
+        names=names,
+        graphs=phases,
+        changes=tuple(change.named(names) for change in changes),
+        strength=edge_scores(phases["formalization"], dependence, score=score),
+        strength_words=f"strength: {score} of HSIC(effect, cause + k) over the other causes k of the effect",
+        opening=dependence.first,
+        opening_words="HSIC is",
+        assumptions=ASSUMPTIONS,
+        warnings=(*notes, *_warnings(table, dependence)),
+        settings={
+            "learner": "optimal-tuning",
+            "preset": preset,
+            "kernel": dependence.kernel,
+            "bandwidth": bandwidth,
+            "solver": solver,
+            "penalty": penalty,
+            "n_pairs": n_pairs,
+            "alpha": alpha,
+            "deletion": deletion,
+            "score": score,
+            "order": order,
+            "combine": combine,
+            "engine": dependence.engine,
+            "knowledge": known.as_mapping(),
+            "rows": len(table.values),
+        },
+    )
+
+
+def tune_as_paper(
+    skeleton: np.ndarray,
+    dependence: Dependence,
+    deletion: str,
+    score: str,
+    required: np.ndarray,
+    forbidden: np.ndarray,
+    tell: Progress,
+) -> tuple[Phases, list[Change]]:
+    """Algorithm 1: the graph after each phase, and every change between the first and the last."""
+    informed, known = apply_knowledge(skeleton, required, forbidden)
+    kept, _, deleted = delete_edges(informed, dependence, reading=deletion, required=required)
+    tell("deletion", 1.0)
+    denser, added = add_edges(kept, dependence, forbidden=forbidden)
+    tell("addition", 1.0)
+    dag, removed = formalize(denser, dependence, score=score, required=required)
+    tell("formalization", 1.0)
+    phases = {"optimal": skeleton, "knowledge": informed, "deletion": kept, "addition": denser, "formalization": dag}
+    return phases, known + deleted + added + removed
+
+
+def tune_as_released(
+    skeleton: np.ndarray,
+    dependence: Dependence,
+    score: str,
+    required: np.ndarray,
+    forbidden: np.ndarray,
+    tell: Progress,
+) -> tuple[Phases, list[Change]]:
+    """The released script's rules, on the upper triangle of the skeleton; then its remaining cycles are broken."""
+    pointed = np.triu(skeleton)  # a < b present means a -> b
+    informed, known = apply_knowledge(pointed, required, forbidden)
+    kept, marked, deleted = delete_edges_released(informed, dependence, required=required)
+    tell("deletion", 1.0)
+    denser, added = add_edges_released(kept, marked, dependence, forbidden=forbidden)
+    tell("addition", 1.0)
+    resolved, turned = resolve_two_cycles(denser, dependence)
+    dag, removed = formalize(resolved, dependence, score=score, required=required)
+    tell("formalization", 1.0)
+    phases = {
+        "optimal": pointed,
+        "knowledge": informed,
+        "deletion": kept,
+        "addition": denser,
+        "two-cycles": resolved,
+        "formalization": dag,
+    }
+    return phases, known + deleted + added + turned + removed
+
+
+def choose_kernel(X: Any, **how: Any) -> tuple[str, Dependence, tuple[str, ...]]:
+    raise NotImplementedError
+
+
+def _warnings(table: Table, dependence: Dependence) -> list[str]:
+    """What the data say against the assumptions, as far as one look at the columns can tell."""
+    values, names = table.values, [printable(name) for name in table.names]
+    found = list(dependence.notes)
+    if table.dropped:
+        found.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
+    if len(values) < 50:
+        found.append(f"only {len(values)} rows: differences between HSIC values are mostly noise")
+    spread = values.std(axis=0)
+    wide, narrow = int(spread.argmax()), int(spread.argmin())
+    if spread[wide] > 10 * spread[narrow]:
+        found.append(
+            f"{names[wide]} varies {spread[wide] / spread[narrow]:.3g} times as much as {names[narrow]}: a sum of the "
+            "two is the first alone; rescale the columns unless their units are comparable"
+        )
+    negative = int((pair_vector(dependence.first) < 0).sum())
+    if negative:
+        found.append(f"{negative} pairs have a negative HSIC: the {dependence.kernel} kernel is not positive definite")
+    if len(values) >= 8:
+        sample = values[np.linspace(0, len(values) - 1, min(len(values), 5000)).astype(int)]
+        varied = sample[:, sample.std(axis=0) > 0]
+        if varied.shape[1] and (stats.normaltest(varied).pvalue > 0.05).all():
+            found.append("every column looks Gaussian: if effects are linear too, no method can tell directions")
+        few = [name for name, column in zip(names, sample.T) if len(np.unique(column)) <= 5]
+        if few:
+            found.append(f"columns with at most 5 distinct values ({', '.join(few[:5])}): additive noise is doubtful")
+    standard = (values - values.mean(axis=0)) / spread
+    correlation = np.abs(np.triu(standard.T @ standard / len(values), 1))
+    if correlation.max() > 0.99:
+        a, b = np.unravel_index(int(correlation.argmax()), correlation.shape)
+        found.append(f"{names[a]} and {names[b]} are nearly copies of each other: their direction is arbitrary")
+    return found
