@@ -108,6 +108,10 @@ def test_a_cyclic_guess_is_refused_with_its_cycle_or_scored_from_its_parent_sets
     truth, cyclic = graph(4, (0, 1), (1, 2)), graph(4, (0, 1), (1, 2), (2, 0))
     with pytest.raises(InputError, match=r'guess has a cycle \(0 -> 1 -> 2 -> 0\): pass cyclic="parents"'):
         metrics.sid(truth, cyclic)
+    named = to_frame(cyclic, list("abcd")).loc[list("dcba"), list("dcba")]
+    for measure in (metrics.sid, metrics.evaluate):
+        with pytest.raises(InputError, match=r"guess has a cycle \(a -> b -> c -> a\)"):
+            measure(to_frame(truth, list("abcd")), named)
     with pytest.raises(InputError, match=r"\(0 -> 1 -> 0\)"):  # gadjid would panic past `except Exception`
         metrics.sid(truth, graph(4, (0, 1), (1, 0)))
     rng = np.random.default_rng(7)

@@ -26,7 +26,7 @@ def cpdag(dag: Any) -> np.ndarray:
     The edges of v-structures i -> k <- j (i, j not adjacent) are directed, then Meek's rules until nothing changes.
     """
     matrix = as_matrix(dag)
-    read_dag("graph", matrix, "only a DAG has a CPDAG")
+    read_dag("graph", matrix, "only a DAG has a CPDAG", dag)
     adjacent = matrix | matrix.T
     pattern = adjacent.copy()
     for k in range(len(matrix)):

@@ -63,12 +63,13 @@ def evaluate(
     handed to :func:`~dagtune.metrics.sid`.
     """
     true, guessed = read_pair(truth, guess)
+    intervened = sid(truth, guess, cyclic=cyclic)  # from the graphs as given: its refusal names nodes
     ranked = guessed if scores is None else read_scores(truth, scores)[1]
     return Evaluation(
         nodes=len(true),
         true_edges=int(true.sum()),
         guessed_edges=int(guessed.sum()),
-        sid=sid(true, guessed, cyclic=cyclic),
+        sid=intervened,
         shd=shd(true, guessed),
         order_divergence=order_divergence(true, guessed),
         aupr=aupr(true, ranked),

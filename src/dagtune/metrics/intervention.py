@@ -50,10 +50,12 @@ def sid(truth: Any, guess: Any, *, cyclic: Literal["refuse", "parents"] = "refus
     """
     check_choice("cyclic", cyclic, ("refuse", "parents"))
     true, guessed = read_pair(truth, guess)
-    read_dag("truth", true, "SID needs a DAG as truth")
+    read_dag("truth", true, "SID needs a DAG as truth", truth)
     if cyclic == "parents" and not is_dag(guessed):
         return int(_mistakes(true, np.arange(len(true)), guessed.T).sum())
-    read_dag("guess", guessed, 'pass cyclic="parents" to score its parent sets, or sid_bounds for a CPDAG')
+    read_dag(
+        "guess", guessed, 'pass cyclic="parents" to score its parent sets, or sid_bounds for a CPDAG', truth, guess
+    )
     return _gadjid_sid(true, guessed)
 
 
@@ -63,7 +65,7 @@ def sid_mistakes(truth: Any, guess: Any) -> np.ndarray:
     A cyclic guess is scored from its parent sets.
     """
     true, guessed = read_pair(truth, guess)
-    read_dag("truth", true, "SID needs a DAG as truth")
+    read_dag("truth", true, "SID needs a DAG as truth", truth)
     return _mistakes(true, np.arange(len(true)), guessed.T)
 
 
@@ -78,7 +80,7 @@ def sid_bounds(truth: Any, cpdag: Any, *, limit: int = 2000, samples: int = 1000
     check_count("limit", limit)
     check_count("samples", samples)
     true, guessed = read_pair(truth, cpdag)
-    read_dag("truth", true, "SID needs a DAG as truth")
+    read_dag("truth", true, "SID needs a DAG as truth", truth)
     if is_dag(guessed):
         value = _gadjid_sid(true, guessed)
         return SidBounds(value, value, exact=True)

@@ -46,12 +46,13 @@ def read_scores(truth: Any, guess: Any) -> tuple[np.ndarray, np.ndarray]:
     return true, _in_order_of(truth, guess, len(true), scores)
 
 
-def read_dag(what: str, matrix: np.ndarray, cure: str) -> None:
-    """Refuse a cyclic graph, its shortest cycle named."""
+def read_dag(what: str, matrix: np.ndarray, cure: str, *named: Any) -> None:
+    """Refuse a cyclic graph, its shortest cycle named, by the names of the first of ``named`` that has any."""
     if not is_dag(matrix):
         cycle = find_cycle(matrix)
         assert cycle is not None
-        raise InputError(f"the {what} has a cycle ({' -> '.join(map(str, cycle))}): {cure}")
+        names = next(filter(None, map(names_of, named)), None) or range(len(matrix))
+        raise InputError(f"the {what} has a cycle ({' -> '.join(str(names[node]) for node in cycle)}): {cure}")
 
 
 def _in_order_of(truth: Any, guess: Any, size: int, guessed: np.ndarray) -> np.ndarray:
