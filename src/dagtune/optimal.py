@@ -288,7 +288,7 @@ def _descend(
     return start, best, last, losses
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _compiled(s: int, steps: int, released: bool) -> Callable[..., Any]:
     """The descent for s pairs, jit-compiled: one compilation serves all data of that size."""
     try:

@@ -1,0 +1,104 @@
+"""What is known enters whole, or is refused with the names."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dagtune.knowledge import Knowledge
+from dagtune.validation import InputError
+
+NAMES = ("rain", "wet", "slippery", "sprinkler")
+
+
+def test_matrices_put_causes_in_rows_and_forbid_the_way_back_of_required_edges():
+    required, forbidden = Knowledge(required=[("rain", "wet")], forbidden=[("slippery", "rain")]).matrices(NAMES)
+    np.testing.assert_array_equal(np.argwhere(required), [[0, 1]])
+    np.testing.assert_array_equal(np.argwhere(forbidden), [[1, 0], [2, 0]])
+
+
+def test_tiers_forbid_every_edge_from_later_to_earlier_and_nothing_else():
+    tiers = [["rain", "sprinkler"], ["wet"], ["slippery"]]
+    _, forbidden = Knowledge(tiers=tiers).matrices((*NAMES, "free"))
+    level = {name: number for number, tier in enumerate(tiers) for name in tier}
+    for i, cause in enumerate((*NAMES, "free")):
+        for j, effect in enumerate((*NAMES, "free")):
+            backwards = cause in level and effect in level and level[cause] > level[effect]
+            assert forbidden[i, j] == backwards, (cause, effect)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "words"),
+    [
+        ({"required": [["a", "b"], ["b", "a"]]}, "'a' -> 'b' -> 'a'"),
+        ({"required": [["a", "b"], ["b", "c"], ["c", "a"]]}, "'a' -> 'b' -> 'c' -> 'a'"),
+        ({"required": [["a", "b"]], "forbidden": [["a", "b"]]}, "'a' -> 'b' is both required and forbidden"),
+        ({"required": [["b", "a"]], "tiers": [["a"], ["b"]]}, "'b' -> 'a' leads from tier 2 back to tier 1"),
+        ({"tiers": [["a"], ["b", "a"]]}, "'a' stands twice in the tiers"),
+        ({"required": [["a", "a"]]}, "leads from a name to itself"),
+        ({"required": ["ab"]}, "pairs, but one entry is 'ab'"),
+        ({"required": [["a", "b", "c"]]}, "pairs, but one entry is"),
+        ({"required": "ab"}, "list of .cause, effect. pairs"),
+        ({"tiers": ["ab"]}, "lists of names, but one entry is 'ab'"),
+        ({"requires": [["a", "b"]]}, "no entry 'requires'.*did you mean 'required'"),
+        (["a"], "knowledge is a table"),
+    ],
+)
+def test_contradictions_are_refused_with_the_names(knowledge, words):
+    with pytest.raises(InputError, match=words):
+        Knowledge.of(knowledge)
+
+
+@pytest.mark.parametrize("entry", [{"required": [["rian", "wet"]]}, {"tiers": [["rian"]]}])
+def test_unknown_names_are_refused_with_a_guess(entry):
+    with pytest.raises(InputError, match="names 'rian', which is no column; did you mean 'rain'"):
+        Knowledge.of(entry).matrices(NAMES)
+
+
+def test_a_file_says_the_same_as_the_object(tmp_path):
+    known = Knowledge([("rain", "wet")], [("wet", "sprinkler")], [["rain"], ["slippery"]])
+    (tmp_path / "k.json").write_text(json.dumps(known.as_mapping()))
+    (tmp_path / "k.toml").write_text(
+        'required = [["rain", "wet"]]\nforbidden = [["wet", "sprinkler"]]\ntiers = [["rain"], ["slippery"]]\n'
+    )
+    assert Knowledge.of(tmp_path / "k.json") == known
+    assert Knowledge.of(str(tmp_path / "k.toml")) == known
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("k.toml", "required = [", "mend the file"),
+        ("k.json", "{", "mend the file"),
+        ("k.json", "[1]", "knowledge is a table"),
+        ("k.yaml", "", "must be .toml or .json"),
+    ],
+)
+def test_a_file_that_can_not_be_read_is_refused_with_its_name(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=words):
+        Knowledge.from_file(tmp_path / name)
+    with pytest.raises(InputError, match=r"no knowledge file.*absent.toml"):
+        Knowledge.from_file(tmp_path / "absent.toml")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde")).filter(lambda e: e[0] != e[1]), max_size=8)
+)
+def test_required_edges_are_accepted_exactly_when_some_order_of_the_names_fits_them(edges):
+    """Another road to acyclicity: try every order."""
+    from itertools import permutations
+
+    fits = any(all(order.index(a) < order.index(b) for a, b in edges) for order in permutations("abcde"))
+    if fits:
+        assert set(Knowledge(required=edges).required) == set(edges)
+    else:
+        with pytest.raises(InputError, match="close a cycle"):
+            Knowledge(required=edges)
+
+
+def test_knowing_nothing_is_false():
+    assert not Knowledge.of(None)
+    assert Knowledge(forbidden=[("a", "b")])

@@ -1,0 +1,292 @@
+"""A result answers, explains, and survives every way out and back, whatever the columns are called."""
+
+import csv
+import hashlib
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dagtune import graph
+from dagtune.learn import optimal_tuning
+from dagtune.result import Change, Measured, Result, printable, replay
+from dagtune.validation import InputError
+
+NASTY = [
+    'a"b',
+    "back\\slash\\",
+    "<tag>&amp;",
+    "bell\x07\x1b[31mred",
+    "new\nline",
+    "=1+1",
+    "\u202eright",
+    "\N{GRINNING FACE}",
+    "",
+]
+
+
+def learned(names=("a", "b", "c", "d", "e"), seed=0, **options):
+    """A result over so many tanh variables in a chain of sums."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, len(names)))
+    for j in range(1, len(names)):
+        X[:, j] += np.tanh(X[:, max(0, j - 2) : j]).sum(axis=1)
+    return optimal_tuning(pd.DataFrame(X, columns=list(names)), kernel="sigmoid", threads=1, **options)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return learned()
+
+
+def by_hand(edges, names="abcde"):
+    """A result with just these edges and one phase."""
+    names = tuple(names)
+    matrix = graph.as_matrix(graph.from_edge_list(edges, names))
+    strength = np.where(matrix, 1.0, np.nan)
+    return Result(names, {"optimal": matrix}, (), strength, "strength", np.zeros(matrix.shape), "number")
+
+
+def test_replaying_all_changes_over_the_first_graph_gives_the_last(result):
+    np.testing.assert_array_equal(replay(result.graphs["optimal"], result.changes, result.names), result.matrix)
+
+
+def test_replaying_the_changes_of_each_phase_gives_the_graph_after_it(result):
+    standing = result.graphs["optimal"]
+    for phase in result.phases:
+        standing = replay(standing, [change for change in result.changes if change.phase == phase], result.names)
+        np.testing.assert_array_equal(standing, result.after(phase).to_numpy().astype(bool))
+
+
+def test_a_trace_that_does_not_fit_its_graph_is_refused(result):
+    with pytest.raises(InputError, match="does not fit"):
+        replay(result.matrix, result.changes, result.names)
+
+
+def test_after_refuses_a_phase_that_never_ran(result):
+    with pytest.raises(InputError, match=r"unknown phase 'delete'.*did you mean 'deletion'"):
+        result.after("delete")
+
+
+def test_why_names_the_rule_and_the_numbers_of_each_change(result):
+    for change in result.changes:
+        told = result.why(*change.edge)
+        assert change.rule in told
+        assert all(str(measured) in told for measured in change.evidence)
+    for cause, effect in graph.edge_list(result.matrix, result.names):
+        assert result.why(cause, effect).startswith(f"{cause} -> {effect} is in the graph.")
+        assert f"{effect} -> {cause} is not in the graph." in result.why(effect, cause)
+        assert f"The graph has {cause} -> {effect} instead." in result.why(effect, cause)
+
+
+def test_why_knows_how_the_pair_ranked_in_the_first_phase():
+    few = learned(n_pairs=3)
+    strongest = np.argwhere(np.triu(few.opening == np.triu(few.opening, 1).max()))[0]
+    told = few.why(few.names[strongest[0]], few.names[strongest[1]])
+    assert "number 1 of 10, of which it kept 3" in told
+
+
+def test_why_tells_what_knowledge_did():
+    known = learned(knowledge={"required": [["e", "a"]], "forbidden": [["b", "c"]]})
+    assert "required by prior knowledge" in known.why("e", "a")
+    assert "forbidden" in known.why("b", "c")
+    assert known.phases[:2] == ("optimal", "knowledge")
+
+
+def test_parents_and_descendants_are_those_of_networkx(result):
+    drawn = result.to_networkx()
+    for name in result.names:
+        assert set(result.parents(name)) == set(drawn.predecessors(name))
+        assert set(result.descendants(name)) == nx.descendants(drawn, name)
+    with pytest.raises(InputError, match="unknown column"):
+        result.parents("nobody")
+
+
+@given(st.integers(0, 2**32), st.integers(2, 6))
+@settings(max_examples=60)
+def test_an_adjustment_set_blocks_every_back_door(seed, d):
+    """Another road: without the edges out of the cause, the set d-separates cause and effect."""
+    rng = np.random.default_rng(seed)
+    names = "abcdef"[:d]
+    matrix = np.triu(rng.random((d, d)) < 0.5, 1)
+    order = rng.permutation(d)
+    matrix = matrix[np.ix_(order, order)]
+    result = by_hand(graph.edge_list(matrix, names), names)
+    drawn = result.to_networkx()
+    for cause in names:
+        for effect in names:
+            if effect not in nx.descendants(drawn, cause):
+                with pytest.raises(InputError):
+                    result.adjustment_set(cause, effect)
+                continue
+            chosen = set(result.adjustment_set(cause, effect))
+            assert not chosen & (nx.descendants(drawn, cause) | {cause, effect})
+            cut = drawn.copy()
+            cut.remove_edges_from(list(drawn.out_edges(cause)))
+            assert nx.is_d_separator(cut, {cause}, {effect}, chosen)
+
+
+def test_an_adjustment_set_that_makes_no_sense_is_refused_in_clear_words():
+    result = by_hand([("a", "b"), ("c", "d")])
+    with pytest.raises(InputError, match=r"'a' comes before 'b'.*swap the two"):
+        result.adjustment_set("b", "a")
+    with pytest.raises(InputError, match="no directed path leads from 'a' to 'd'"):
+        result.adjustment_set("a", "d")
+    with pytest.raises(InputError, match="both 'a'"):
+        result.adjustment_set("a", "a")
+
+
+def test_the_adapters_turn_the_matrix_as_their_libraries_store_it():
+    """lingam: B[child, parent]. causal-learn: G[child, parent] = 1 (arrowhead), G[parent, child] = -1 (tail)."""
+    result = by_hand([("a", "b")], "abc")
+    assert result.to_lingam()[1, 0] == 1
+    assert result.to_lingam().sum() == 1
+    assert result.to_causal_learn()[1, 0] == 1
+    assert result.to_causal_learn()[0, 1] == -1
+    assert np.abs(result.to_causal_learn()).sum() == 2
+
+
+def test_exports_hold_the_same_edges_whatever_the_columns_are_called():
+    result = learned(NASTY)
+    edges = set(graph.edge_list(result.matrix, result.names))
+    assert set(graph.edge_list(result.to_frame())) == edges
+    assert set(result.to_networkx().edges) == edges
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert {(row["cause"], row["effect"]) for row in rows} == edges
+    parsed = json.loads(result.to_json())
+    assert {(edge["cause"], edge["effect"]) for edge in parsed["edges"]} == edges
+    assert parsed["causal_order"] == result.causal_order
+    read = nx.parse_graphml(result.to_graphml())
+    label = nx.get_node_attributes(read, "name")
+    assert {(label.get(a, ""), label.get(b, "")) for a, b in read.edges} == {tuple(map(printable, e)) for e in edges}
+
+
+def test_graphml_is_valid_xml_and_dot_labels_are_closed():
+    result = learned(NASTY)
+    ElementTree.fromstring(result.to_graphml())
+    for line, name in zip(result.to_dot().splitlines()[1:], NASTY):
+        label = line.split('label="', 1)[1].removesuffix('"];')
+        unescaped, position = "", 0
+        while position < len(label):  # read it as Graphviz does: a backslash takes the next character along
+            assert label[position] != '"'
+            position += label[position] == "\\"
+            unescaped += label[position]
+            position += 1
+        assert unescaped == printable(name)
+    assert len(result.to_dot().splitlines()) == 2 + len(NASTY) + int(result.matrix.sum())
+
+
+def test_nothing_printed_reaches_the_terminal_unescaped():
+    result = learned(NASTY)
+    told = [str(result), *map(str, result.changes), *(result.why(NASTY[0], name) for name in NASTY[1:])]
+    assert all(character.isprintable() or character == "\n" for text in told for character in text)
+    assert all("\n" not in text for text in told[1:])
+
+
+@given(st.text())
+def test_printable_is_printable_and_leaves_plain_text_alone(text):
+    assert printable(text).isprintable()
+    if text.isprintable():
+        assert printable(text) == text
+
+
+@pytest.mark.parametrize("options", [{}, {"knowledge": {"required": [["e", "a"]]}}, {"n_pairs": 2}])
+def test_a_saved_result_comes_back_the_same(tmp_path, options):
+    result = learned(**options)
+    back = Result.load(result.save(tmp_path / "kept"))
+    assert back.names == result.names
+    assert back.phases == result.phases
+    assert back.changes == result.changes
+    assert back.assumptions == result.assumptions
+    assert back.warnings == result.warnings
+    assert back.settings == result.settings
+    for phase in result.phases:
+        np.testing.assert_array_equal(back.graphs[phase], result.graphs[phase])
+    np.testing.assert_array_equal(back.strength, result.strength)
+    assert back.why("a", "b") == result.why("a", "b")
+
+
+def test_names_of_any_kind_survive_saving(tmp_path):
+    result = learned(NASTY)
+    assert Result.load(result.save(tmp_path)).names == tuple(NASTY)
+
+
+def test_saving_again_replaces_the_earlier_result_and_leaves_nothing_behind(tmp_path):
+    learned(seed=1).save(tmp_path)
+    second = learned(seed=2)
+    second.save(tmp_path)
+    np.testing.assert_array_equal(Result.load(tmp_path).matrix, second.matrix)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_save_that_fails_half_way_leaves_the_earlier_result_whole(tmp_path, monkeypatch):
+    from dagtune import result as module
+
+    first = learned(seed=1)
+    first.save(tmp_path)
+    real = module._write_whole
+
+    def fails_at_the_description(path, content):
+        if path.name == "result.json":
+            raise OSError("disk full")
+        real(path, content)
+
+    monkeypatch.setattr(module, "_write_whole", fails_at_the_description)
+    with pytest.raises(OSError, match="disk full"):
+        learned(seed=2).save(tmp_path)
+    np.testing.assert_array_equal(Result.load(tmp_path).matrix, first.matrix)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda d: {**d, "format": 99},
+        lambda d: {**d, "arrays": "../../elsewhere.npz"},
+        lambda d: {**d, "sha256": "0" * 64},
+        lambda d: {**d, "names": d["names"][:-1]},
+        lambda d: {**d, "phases": d["phases"][:-1]},
+        lambda d: {**d, "changes": [{"phase": "x"}]},
+        lambda d: {**d, "changes": [{**d["changes"][0], "action": "explode"}]},
+        lambda d: [],
+    ],
+)
+def test_files_that_do_not_fit_together_are_refused(tmp_path, spoil):
+    learned().save(tmp_path)
+    described = json.loads((tmp_path / "result.json").read_text())
+    (tmp_path / "result.json").write_text(json.dumps(spoil(described)))
+    with pytest.raises(InputError):
+        Result.load(tmp_path)
+
+
+def test_a_pickle_in_the_arrays_is_never_opened(tmp_path):
+    learned().save(tmp_path)
+    described = json.loads((tmp_path / "result.json").read_text())
+    np.savez(tmp_path / described["arrays"], graphs=np.array([{}], dtype=object), strength=1, opening=1)
+    described["sha256"] = hashlib.sha256((tmp_path / described["arrays"]).read_bytes()).hexdigest()
+    (tmp_path / "result.json").write_text(json.dumps(described))
+    with pytest.raises(InputError, match="allow_pickle"):
+        Result.load(tmp_path)
+
+
+def test_a_folder_without_a_result_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"no result\.json"):
+        Result.load(tmp_path)
+
+
+def test_a_change_reads_as_one_line():
+    change = Change("deletion", "delete", (0, 2), "the rule", (2, 0, 1), (Measured("HSIC", 2, (0, 1), 0.25),))
+    assert str(change.named(("a", "b", "c"))) == "deletion: delete a -> c: the rule [HSIC(c, a + b) = 0.25]"
+    assert str(Measured("joint HSIC", "c", ("a", "b"), 0.5)) == "joint HSIC(c, (a, b)) = 0.5"
+
+
+def test_strengths_stand_where_the_edges_are(result):
+    assert (result.strengths.notna().to_numpy() == result.matrix).all()
+    table = result.edges()
+    assert len(table) == result.matrix.sum()
+    assert (np.diff(table["strength"]) <= 0).all()
