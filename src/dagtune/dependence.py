@@ -457,54 +457,58 @@ def _plan(problem: _Problem, engine: str, wanted: Sequence[np.ndarray]) -> _LowR
     """The path to take for the combinations ``wanted``, the first of them the single variables."""
     problem.progress("bandwidths", 0.0)
     sample = problem.rows.sample(MEDIAN_ROWS)
-    singles, others = wanted[0], [members for members in wanted[1:] if len(members)]
-    count = sum(map(len, wanted))
-    dense_seconds = _dense_seconds(problem, count)
     if engine == "dense":
         return _Dense(problem, sample, "engine='dense' was asked for")
-    scaled = _scale(problem, singles, sample, expanded=True)
-    rough = next((one for one in scaled if one.expansion is None), None)
-    if rough is None and problem.combine == "sum":
-        # a look at some of the sums is enough to know their cost; one that turns out rough is measured densely
-        probes = [members[:: max(len(members) // 64, 1)] for members in others]
-        looked = [one for probe in probes for one in _scale(problem, probe, sample, expanded=True)]
-        rough = next((one for one in looked if one.expansion is None), None) if engine == "auto" else None
-    else:
-        looked = []
-    if rough is None:
-        seconds = _lowrank_seconds(problem, scaled, looked or scaled, count)
+    count = sum(map(len, wanted))
+    dense_seconds = _dense_seconds(problem, count)
+    try:
+        scaled, looked = _look(problem, sample, wanted)
+        seconds = _lowrank_seconds(problem, scaled, looked, count)
         if engine == "lowrank":
             return _LowRank(problem, sample, scaled, "engine='lowrank' was asked for")
+        if min(seconds, dense_seconds) > 3600 * _MAX_HOURS:
+            widest = max(looked, key=lambda one: 0 if one.expansion is None else len(one.expansion.signs))
+            raise InputError(_too_slow(problem, widest, sample, seconds, dense_seconds))
+        against = f"about {_say_seconds(seconds)} against {_say_seconds(dense_seconds)} on the dense path"
         if seconds <= dense_seconds:
-            why = f"about {_say_seconds(seconds)} against {_say_seconds(dense_seconds)} on the dense path"
-            return _LowRank(problem, sample, scaled, why)
-        why = f"about {_say_seconds(dense_seconds)} against {_say_seconds(seconds)} on the low-rank path"
-        slow = min(seconds, dense_seconds)
-        if slow > 3600 * _MAX_HOURS:
-            raise InputError(_too_slow(problem, scaled[0], sample, slow))
-        return _Dense(problem, sample, why)
+            return _LowRank(problem, sample, scaled, against)
+        return _Dense(
+            problem, sample, f"about {_say_seconds(dense_seconds)} against {_say_seconds(seconds)} in low rank"
+        )
+    except _NoExpansionError as error:
+        rough = error.column
+    column = problem.label(rough.members)
     if engine == "lowrank":
         raise InputError(
-            f"kernel {problem.kernel.name!r} has no low-rank expansion for column {problem.label(rough.members)}: use "
-            "engine='dense', or engine='auto' to let the cost decide"
+            f"kernel {problem.kernel.name!r} has no low-rank expansion for column {column}: use engine='dense', or "
+            "engine='auto' to let the cost decide"
         )
     if dense_seconds > 3600 * _MAX_HOURS:
-        raise InputError(_too_slow(problem, rough, sample, dense_seconds))
-    return _Dense(
-        problem,
-        sample,
-        f"kernel {problem.kernel.name!r} has no short expansion for column {problem.label(rough.members)} (heavy "
-        "tails, or a kernel that is not smooth)",
-    )
+        raise InputError(_too_slow(problem, rough, sample, math.inf, dense_seconds))
+    why = f"kernel {problem.kernel.name!r} has no short expansion for column {column}"
+    return _Dense(problem, sample, f"{why} (heavy tails, or a kernel that is not smooth)")
 
 
-def _too_slow(problem: _Problem, rough: _Scaled, sample: np.ndarray, seconds: float) -> str:
+def _look(problem: _Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) -> tuple[list[_Scaled], list[_Scaled]]:
+    """The single variables, and some of the combinations: enough to know what all of them cost."""
+    scaled = _scale(problem, wanted[0], sample, expanded=True)
+    looked = list(scaled)
+    for one in scaled:
+        if one.expansion is None:
+            raise _NoExpansionError(one)
+    if problem.combine == "sum":
+        for members in wanted[1:]:
+            looked += _scale(problem, members[:: max(len(members) // 32, 1)], sample, expanded=True)
+    return scaled, looked
+
+
+def _too_slow(problem: _Problem, rough: _Scaled, sample: np.ndarray, seconds: float, dense_seconds: float) -> str:
     x = add_up(sample, rough.members)
+    wide = "has no low-rank expansion" if math.isinf(seconds) else f"would take {_say_seconds(seconds)} in low rank"
     return (
-        f"column {problem.label(rough.members)} spreads over {np.ptp(x) / rough.bandwidth:.3g} bandwidths, too many "
-        f"for a low-rank expansion, and the dense path would take about {_say_seconds(seconds)} for "
-        f"{problem.rows.count} rows: winsorise the column or replace it by ranks, pass a wider bandwidth, or take a "
-        "sample of the rows"
+        f"column {problem.label(rough.members)} spreads over {np.ptp(x) / rough.bandwidth:.3g} bandwidths and {wide}, "
+        f"and the dense path would take {_say_seconds(dense_seconds)} for {problem.rows.count} rows: winsorise the "
+        "column or replace it by ranks, pass a wider bandwidth, take a sample of the rows, or insist with engine="
     )
 
 
@@ -542,6 +546,14 @@ def _lowrank_seconds(problem: _Problem, singles: Sequence[_Scaled], looked: Sequ
 # ------------------------------------------------------------------------------------------------ the low-rank path
 
 
+class _NoExpansionError(Exception):
+    """A variable turned out to have no short expansion."""
+
+    def __init__(self, column: _Scaled) -> None:
+        super().__init__(column)
+        self.column = column
+
+
 class _LowRank:
     """Features of every column, one blocked matrix product: linear in rows, no n x n matrix."""
 
@@ -552,11 +564,12 @@ class _LowRank:
         self._problem = problem
         self._sample = sample
         self._scaled = scaled
-        self._children = self._features(scaled)
-        self._parts = self._features(scaled, centred=False) if problem.combine == "joint" else []
+        self._rows = problem.rows
+        self._children = self._features_of_variables(centred=True)
+        self._parts = self._features_of_variables(centred=False) if problem.combine == "joint" else []
         self._rank = sum(child.rank for child in self._children)
         self._rows = self._choose_chunks()
-        self._rough = 0
+        self._rough = 0  # sums that had to take the dense path
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -578,10 +591,9 @@ class _LowRank:
                 columns[c] = JointColumn.of(self._parts[j], self._parts[k], self._problem.rows.count, max(height, 1.0))
             candidates = dict(zip(columns, compress_columns(self._rows, list(columns.values()), self._problem.threads)))
         else:
-            scaled = _scale(self._problem, members, self._sample, expanded=True)
-            rough = [c for c, one in enumerate(scaled) if one.expansion is None]
-            smooth = [c for c, one in enumerate(scaled) if one.expansion is not None]
-            candidates = dict(zip(smooth, self._features([scaled[c] for c in smooth])))
+            found = self._features(_scale(self._problem, members, self._sample, expanded=True))
+            candidates = {c: one for c, one in enumerate(found) if one is not None}
+            rough = [c for c, one in enumerate(found) if one is None]
         values = np.empty((len(self._children), len(members)))
         products, diagonal_squares = cross_products(
             self._rows, self._children, list(candidates.values()), self._problem.threads
@@ -622,17 +634,30 @@ class _LowRank:
         traces = np.array([child.signs @ child.sizes for child in children])
         return _Pair(self._problem.rows.count, _symmetric(products), traces, diagonal_squares, shuffler)
 
-    def _features(self, scaled: Sequence[_Scaled], *, centred: bool = True) -> list[Features]:
-        """Features of each column; those whose bound is not met at first come from a finer expansion."""
-        problem = self._problem
-        rows = getattr(self, "_rows", problem.rows)
+    def _features_of_variables(self, *, centred: bool) -> list[Features]:
+        found = self._features(self._scaled, centred=centred)
+        for one, scaled in zip(found, self._scaled):
+            if one is None:
+                raise _NoExpansionError(scaled)
+        return [one for one in found if one is not None]
+
+    def _features(self, scaled: Sequence[_Scaled], *, centred: bool = True) -> list[Features | None]:
+        """Features of each column; those whose bound is not met at first come from a finer expansion.
+
+        None for a column without expansion, or whose landmarks miss some of the rows.
+        """
         tolerance = TOLERANCE if centred else TOLERANCE / 20
-        columns = [self._column(one, centred=centred, fine=not centred) for one in scaled]
-        found = compress_columns(rows, columns, problem.threads, centred=centred, tolerance=tolerance)
-        coarse = [c for c, one in enumerate(found) if one.bound > tolerance / 2] if centred else []
-        finer = {c: self._column(scaled[c], centred=True, fine=True) for c in coarse}
-        for c, better in zip(finer, compress_columns(rows, list(finer.values()), problem.threads)) if finer else ():
-            found[c] = better
+        found: list[Features | None] = [None] * len(scaled)
+        todo = [c for c, one in enumerate(scaled) if one.expansion is not None]
+        for fine in (not centred, True):
+            columns = [self._column(scaled[c], centred=centred, fine=fine) for c in todo]
+            better = compress_columns(self._rows, columns, self._problem.threads, centred=centred, tolerance=tolerance)
+            for c, one in zip(todo, better):
+                lost = columns[todo.index(c)].expansion.diagonal is not None and one.bound > TOLERANCE
+                found[c] = None if lost else one
+            todo = [c for c, one in zip(todo, better) if one.bound > tolerance / 2]
+            if fine or not todo:
+                break
         return found
 
     def _column(self, one: _Scaled, *, centred: bool, fine: bool) -> SumColumn:

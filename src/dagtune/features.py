@@ -246,7 +246,8 @@ def _diagonalise(coefficients: np.ndarray, basis: Basis, left_out: float, error:
 
 def _landmarks(kernel: Kernel, points: np.ndarray, error: float) -> Expansion | None:
     """Pivoted Cholesky over the distinct points, until no point has more than ``error`` of its variance left."""
-    thinned = _thin(np.unique(points))
+    everywhere = np.unique(points)
+    thinned = _thin(everywhere)
     if thinned is None:
         return None
     points = thinned
@@ -267,7 +268,13 @@ def _landmarks(kernel: Kernel, points: np.ndarray, error: float) -> Expansion | 
         chosen.append(pivot)
     lower = factor[: len(chosen), chosen].T
     weights = solve_triangular(lower, np.eye(len(chosen)), lower=True).T
-    return Expansion(Landmarks(kernel, points[chosen]), weights, np.ones(len(chosen)), 0.0, diagonal)
+    found = Expansion(Landmarks(kernel, points[chosen]), weights, np.ones(len(chosen)), 0.0, diagonal)
+    if len(points) < len(everywhere):  # a kernel with a kink is well met at the thinned points only
+        between = everywhere[:: max(len(everywhere) // 4096, 1)]
+        phi = weights.T @ found.basis.terms(between, len(weights))
+        if (diagonal - np.einsum("an,an->n", phi, phi)).max() > 100 * error * diagonal:
+            return None
+    return found
 
 
 def _thin(points: np.ndarray) -> np.ndarray | None:

@@ -226,7 +226,7 @@ def _object_numbers(column: pd.Series) -> np.ndarray | None:
 def _first_text(column: pd.Series) -> Any:
     """The first value that is no number: what the user should look for."""
     for value in column:
-        if not isinstance(value, (bool, int, float, np.number)):
+        if value is not None and not isinstance(value, (bool, int, float, np.number)):
             return value
     return column.iloc[0] if len(column) else None
 
@@ -252,8 +252,9 @@ def _refuse_too_few(values: np.ndarray, min_rows: int, min_columns: int) -> None
 
 
 def _refuse_missing(values: np.ndarray, names: tuple[str, ...]) -> None:
-    if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
-        return
+    with np.errstate(over="ignore"):
+        if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
+            return
     for what, bad, cure in (
         ("missing (NaN)", np.isnan(values), "drop those rows, or fill the values in"),
         ("infinite", np.isinf(values), "clip or drop those values"),

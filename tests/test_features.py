@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dagtune.features import TOLERANCE, JointColumn, Sample, SumColumn, compress, expand
+from dagtune.kernels import KERNELS, bandwidth_of
+
+LAWS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "heavy": lambda rng, n: rng.standard_cauchy(n),
+    "skew": lambda rng, n: rng.exponential(size=n),
+    "few values": lambda rng, n: rng.integers(0, 4, n).astype(float),
+}
+SMOOTH = ["gaussian", "sigmoid", "rational-quadratic"]
+
+
+def column_of(x, kernel, *, centred=True, fine=False):
+    bandwidth = bandwidth_of(x, "median") if KERNELS[kernel].takes_bandwidth else 1.0
+    sample = Sample(bandwidth, x.min(), x.max(), np.abs(x).min(), x)
+    expansion = expand(KERNELS[kernel], sample, centred=centred, fine=fine)
+    assert expansion is not None
+    return SumColumn((0,), sample.origin(KERNELS[kernel]), bandwidth, expansion)
+
+
+def features_of(column, x, **options):
+    phi, left_out = column.phi(x[None, :])
+    return compress(column, len(x), phi.sum(axis=1), phi @ phi.T, left_out, **options)
+
+
+def centred_matrix(x, kernel, bandwidth):
+    K = KERNELS[kernel](x[:, None] / bandwidth, x[None, :] / bandwidth)
+    return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+
+
+@pytest.mark.parametrize("kernel", SMOOTH)
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("n", [5, 150, 400])
+def test_features_give_the_centred_kernel_matrix_within_their_bound(kernel, law, n):
+    x = LAWS[law](np.random.default_rng(n), n)
+    column = column_of(x, kernel)
+    features = features_of(column, x)
+    K = centred_matrix(x, kernel, column.bandwidth)
+    F = features.values(x[None, :])
+    error = np.linalg.norm(K - (F.T * features.signs) @ F)
+    size = np.linalg.norm(K)
+    assert error <= features.bound * features.norm + 1e-13 * n
+    assert error <= 0.5 * TOLERANCE * size + 1e-13 * n
+    assert F.mean(axis=1) == pytest.approx(0, abs=1e-11)
+    assert features.norm == pytest.approx(size, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", SMOOTH)
+def test_the_rank_is_the_least_that_the_error_allows(kernel):
+    x = np.random.default_rng(0).normal(size=500)
+    column = column_of(x, kernel)
+    features = features_of(column, x)
+    sizes = np.sort(np.abs(np.linalg.eigvalsh(centred_matrix(x, kernel, column.bandwidth))))[::-1]
+    tails = np.sqrt(np.cumsum(sizes[::-1] ** 2)[::-1])
+    needed = int(np.argmax(tails <= 0.5 * TOLERANCE * tails[0]))
+    assert needed <= features.rank <= needed + 1
+
+
+@given(st.floats(0.05, 200), st.integers(0, 10))
+def test_an_expansion_is_the_kernel_within_its_error(reach, seed):
+    x = np.random.default_rng(seed).uniform(-reach, reach, 60)
+    for kernel in SMOOTH:
+        sample = Sample(1.0, x.min(), x.max(), np.abs(x).min(), x)
+        for fine in (False, True):
+            expansion = expand(KERNELS[kernel], sample, centred=False, fine=fine)
+            column = SumColumn((0,), sample.origin(KERNELS[kernel]), 1.0, expansion)
+            phi, left_out = column.phi(x[None, :])
+            error = np.abs(KERNELS[kernel](x[:, None], x[None, :]) - (phi.T * column.signs) @ phi)
+            assert error.max() <= column.error + left_out + 1e-13
+
+
+def test_a_kernel_with_a_kink_has_no_short_expansion():
+    x = np.random.default_rng(0).normal(size=5000)
+    sample = Sample(1.0, x.min(), x.max(), np.abs(x).min(), x)
+    assert expand(KERNELS["laplace"], sample) is None
+
+
+def test_joint_features_give_the_product_of_two_kernel_matrices():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 200))
+    for kernel in SMOOTH:
+        parts, matrices = [], []
+        for position, values in enumerate((x, y)):
+            column = column_of(values, kernel, centred=False, fine=True)
+            one = features_of(column, values, centred=False, tolerance=TOLERANCE / 20)
+            placed = SumColumn((position,), column.origin, column.bandwidth, column.expansion)
+            parts.append(
+                compress(placed, 200, *moments(placed, np.array([x, y])), centred=False, tolerance=TOLERANCE / 20)
+            )
+            assert parts[-1].rank == one.rank
+            matrices.append(KERNELS[kernel](values[:, None] / column.bandwidth, values[None, :] / column.bandwidth))
+        joint = JointColumn.of(*parts, 200, 1.0)
+        features = compress(joint, 200, *moments(joint, np.array([x, y])))
+        F = features.values(np.array([x, y]))
+        K = matrices[0] * matrices[1]
+        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        assert np.linalg.norm(K - (F.T * features.signs) @ F) <= features.bound * features.norm + 1e-12
+
+
+def moments(column, chunk):
+    phi, left_out = column.phi(chunk)
+    return phi.sum(axis=1), phi @ phi.T, left_out

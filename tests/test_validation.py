@@ -1,0 +1,123 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dagtune.validation import (
+    InputError,
+    check_choice,
+    check_count,
+    check_names,
+    format_bytes,
+    parse_memory,
+    read_table,
+)
+
+GOOD = pd.DataFrame({"age": [1, 2, 4], "height": [0.5, 0.25, 1.0], "well": [True, False, True]})
+
+
+def test_the_same_numbers_come_from_an_array_a_frame_and_a_file(tmp_path):
+    for ending, write in {
+        "a.csv": lambda path: GOOD.to_csv(path, index=False),
+        "a.tsv": lambda path: GOOD.to_csv(path, index=False, sep="\t"),
+        "a.parquet": GOOD.to_parquet,
+        "a.feather": GOOD.to_feather,
+    }.items():
+        write(tmp_path / ending)
+        table = read_table(tmp_path / ending)
+        assert table.names == ("age", "height", "well")
+        assert (table.values == GOOD.to_numpy(dtype=float)).all()
+    assert (read_table(GOOD.to_numpy(dtype=float)).values == GOOD.to_numpy(dtype=float)).all()
+    assert read_table(GOOD.to_numpy(dtype=float)).names == ("x0", "x1", "x2")
+    GOOD.to_csv(tmp_path / "b.csv", index=False, sep=";")
+    assert read_table(tmp_path / "b.csv", sep=";").names == ("age", "height", "well")
+
+
+def with_column(values):
+    return GOOD.assign(bad=values)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (with_column([1.0, np.nan, 2.0]), r"'bad' has 1 missing \(NaN\) of 3 values, the first in row 1.*fill"),
+        (with_column([1.0, 2.0, -np.inf]), r"'bad' has 1 infinite of 3 values, the first in row 2.*clip"),
+        (with_column(["u", "v", "w"]), "'bad' is not numeric.*'u'.*drop"),
+        (with_column(["1", "2", "3"]), "'bad' is not numeric"),
+        (with_column([1.0, None, "w"]), "'bad' is not numeric.*'w'"),
+        (with_column([1 + 1j, 2, 3]), "'bad' is not numeric"),
+        (with_column([7, 7, 7]), r"'bad' is constant \(7 in all 3 rows\).*drop_constant=True"),
+        (with_column(pd.Categorical(["u", "v", "u"])), "'bad' is not numeric"),
+        (GOOD.iloc[:1], "1 row, but at least 2"),
+        (GOOD[["age"]], "1 column, but at least 2"),
+        (GOOD.set_axis(["a", "a", "b"], axis=1), "'a' stands 2 times"),
+        (np.zeros(3), "2 dimensions"),
+        (np.zeros((3, 2, 2)), "2 dimensions"),
+        (np.array([["a", "b"], ["c", "d"]]), "'x0' is not numeric"),
+        (np.ones((3, 2)) * 1j, "not real numbers"),
+        (np.array([[np.nan, np.nan], [1.0, 2.0]]), "'x0'.*1 more"),
+    ],
+)
+def test_bad_data_are_refused_with_the_column_and_the_cure(data, words):
+    with pytest.raises(InputError, match=words):
+        read_table(data)
+
+
+def test_bad_files_are_refused_with_the_cure(tmp_path):
+    with pytest.raises(InputError, match="no file"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="ending"):
+        read_table(tmp_path / "model.pkl")
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(InputError, match="can't read"):
+        read_table(tmp_path / "empty.csv")
+    (tmp_path / "binary.csv").write_bytes(bytes(range(256)) * 9)
+    with pytest.raises(InputError):
+        read_table(tmp_path / "binary.csv")
+    (tmp_path / "other.parquet").write_text("no parquet")
+    with pytest.raises(InputError, match="can't read"):
+        read_table(tmp_path / "other.parquet")
+    (tmp_path / "semicolons.csv").write_text("a;b\n1;2\n3;4\n")
+    with pytest.raises(InputError, match="sep="):
+        read_table(tmp_path / "semicolons.csv")
+
+
+def test_constant_columns_can_be_left_out():
+    table = read_table(with_column([7, 7, 7]), drop_constant=True)
+    assert table.names == ("age", "height", "well")
+    assert table.dropped == ("bad",)
+
+
+def test_huge_finite_values_are_no_infinity():
+    table = read_table(np.array([[1e308, 1.0], [1.5e308, 2.0]]))
+    assert table.values[1, 0] == 1.5e308
+
+
+def test_choices_counts_and_names_say_what_would_work():
+    with pytest.raises(InputError, match="did you mean 'gaussian'"):
+        check_choice("kernel", "gausian", ["gaussian", "sigmoid"])
+    for bad in (0, 2.5, True, "3"):
+        with pytest.raises(InputError, match="whole number at least 1"):
+            check_count("n", bad)
+    with pytest.raises(InputError, match="from 1 to 3"):
+        check_count("order", 4, most=3)
+    with pytest.raises(InputError, match="2 names for 3 columns"):
+        check_names("ab", count=3)
+
+
+@given(st.integers(1, 2**50))
+def test_a_size_reads_back_within_its_rounding(count):
+    assert parse_memory(format_bytes(count)) == pytest.approx(count, rel=0.06, abs=1)
+    assert parse_memory(count) == count
+
+
+@pytest.mark.parametrize(("text", "count"), [("1GiB", 2**30), ("500MB", 5e8), (" 1.5 kib ", 1536), ("7", 7)])
+def test_sizes_have_units(text, count):
+    assert parse_memory(text) == count
+
+
+@pytest.mark.parametrize("bad", ["", "lots", "-1GiB", "1 parsec", 0, -5, True])
+def test_what_is_no_size_is_refused(bad):
+    with pytest.raises(InputError, match="size such as '1GiB'"):
+        parse_memory(bad)
