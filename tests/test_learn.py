@@ -61,7 +61,7 @@ def options(draw, d):
         "kernel": draw(st.sampled_from(["gaussian", "sigmoid", "laplace", "rational-quadratic", "auto", laplacian])),
         "bandwidth": draw(st.sampled_from([None, "median", "paper", "unit", 0.7])),
         "deletion": draw(st.sampled_from(["min", "max"])),
-        "score": draw(st.sampled_from(["max", "mean", "min"])),
+        "edge_score": draw(st.sampled_from(["max", "mean", "min"])),
         "rng": draw(st.integers(0, 2**31)),
         "threads": 1,
     }
@@ -352,7 +352,7 @@ def test_constant_columns_are_left_out_when_asked():
         ({"preset": "papper"}, "did you mean 'paper'"),
         ({"preset": "released", "order": 3}, "no rules for order=3"),
         ({"deletion": "avg"}, "unknown deletion rule"),
-        ({"score": "median"}, "unknown score"),
+        ({"edge_score": "median"}, "unknown score"),
         ({"knowledge": {"required": [["x0", "y"]]}}, "'y', which is no column"),
         ({"kernel": "gausian"}, "did you mean 'gaussian'"),
     ],

@@ -109,7 +109,7 @@ class OptimalTuning(_GraphLearner):
         n_pairs: int | float | None = None,
         alpha: float | None = None,
         deletion: str = "min",
-        score: str = "max",
+        edge_score: str = "max",
         order: int = 2,
         combine: str = "sum",
         knowledge: Any = None,
@@ -129,7 +129,7 @@ class OptimalTuning(_GraphLearner):
         self.n_pairs = n_pairs
         self.alpha = alpha
         self.deletion = deletion
-        self.score = score
+        self.edge_score = edge_score
         self.order = order
         self.combine = combine
         self.knowledge = knowledge

@@ -71,7 +71,7 @@ def optimal_tuning(
     n_pairs: int | float | None = None,
     alpha: float | None = None,
     deletion: str = "min",
-    score: str = "max",
+    edge_score: str = "max",
     order: int = 2,
     combine: str = "sum",
     knowledge: Any = None,
@@ -94,7 +94,7 @@ def optimal_tuning(
         kernel="auto" picks by :func:`choose_kernel`
     solver, penalty, n_pairs, alpha, solver_options : see :func:`dagtune.optimal.select_skeleton`
     deletion : "min" (Algorithm 1) or "max" (the running text) reading of the deletion rule
-    score : "max", "mean" or "min" over the other parents, for DAG-formalization
+    edge_score : "max", "mean" or "min" over the other parents, for DAG-formalization
     knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
     drop_constant : leave constant columns out instead of refusing them
     rng : seed or generator of the Gumbel solvers; nothing else is random
@@ -137,9 +137,9 @@ def optimal_tuning(
     )
     tell("optimal", 1.0)
     if preset == "paper":
-        phases, changes = tune_as_paper(skeleton, dependence, deletion, score, required, forbidden, tell)
+        phases, changes = tune_as_paper(skeleton, dependence, deletion, edge_score, required, forbidden, tell)
     else:
-        phases, changes = tune_as_released(skeleton, dependence, score, required, forbidden, tell)
+        phases, changes = tune_as_released(skeleton, dependence, edge_score, required, forbidden, tell)
     if not known:
         del phases["knowledge"]
 
@@ -148,8 +148,8 @@ def optimal_tuning(
         names=names,
         graphs=phases,
         changes=tuple(change.named(names) for change in changes),
-        strength=edge_scores(phases["formalization"], dependence, score=score),
-        strength_words=f"strength: {score} of HSIC(effect, cause + k) over the other causes k of the effect",
+        strength=edge_scores(phases["formalization"], dependence, score=edge_score),
+        strength_words=f"strength: {edge_score} of HSIC(effect, cause + k) over the other causes k of the effect",
         opening=dependence.first,
         opening_words="HSIC is",
         assumptions=ASSUMPTIONS,
@@ -164,7 +164,7 @@ def optimal_tuning(
             "n_pairs": n_pairs,
             "alpha": alpha,
             "deletion": deletion,
-            "score": score,
+            "edge_score": edge_score,
             "order": order,
             "combine": combine,
             "engine": dependence.engine,

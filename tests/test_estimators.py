@@ -1,0 +1,104 @@
+"""The scikit-learn face: its own checks, names in and names out, clones and pipelines."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dagtune.estimators import OptimalTuning
+from dagtune.graph import is_dag
+from dagtune.learn import optimal_tuning
+from dagtune.validation import InputError
+
+
+@parametrize_with_checks([OptimalTuning(threads=1)])
+def test_scikit_learn_checks(estimator, check):
+    """All that scikit-learn runs for an estimator of this kind: none is skipped or expected to fail."""
+    check(estimator)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=200)
+    b = np.tanh(a) + rng.normal(size=200)
+    c = np.tanh(a) + np.tanh(b) + rng.normal(size=200)
+    return pd.DataFrame({"cause": a, "middle": b, "effect": c})
+
+
+def test_fitted_attributes_carry_the_names_and_agree_with_each_other(table):
+    learner = OptimalTuning(kernel="sigmoid").fit(table)
+    assert list(learner.adjacency_matrix_.columns) == list(learner.adjacency_matrix_.index) == list(table.columns)
+    assert set(np.unique(learner.adjacency_matrix_)) <= {0, 1}
+    assert is_dag(learner.adjacency_matrix_)
+    edges = {(i, j) for i in table for j in table if learner.adjacency_matrix_.loc[i, j]}
+    assert set(learner.causal_graph_.edges) == edges
+    rank = {name: position for position, name in enumerate(learner.causal_order_)}
+    assert all(rank[i] < rank[j] for i, j in edges)
+    assert sorted(learner.causal_order_) == sorted(table.columns)
+    assert list(learner.feature_names_in_) == list(table.columns)
+    assert learner.n_features_in_ == 3
+    np.testing.assert_array_equal(learner.result_.matrix, learner.adjacency_matrix_)
+
+
+def test_an_array_gets_numbered_names_and_the_same_graph(table):
+    named, bare = OptimalTuning().fit(table), OptimalTuning().fit(table.to_numpy())
+    assert list(bare.feature_names_in_) == ["x0", "x1", "x2"]
+    np.testing.assert_array_equal(named.adjacency_matrix_, bare.adjacency_matrix_)
+
+
+def test_the_estimator_adds_nothing_to_the_function(table):
+    options = {"kernel": "sigmoid", "deletion": "max", "edge_score": "mean", "n_pairs": 2}
+    learner = OptimalTuning(**options).fit(table)
+    assert learner.result_.changes == optimal_tuning(table, **options).changes
+
+
+def test_every_parameter_reaches_the_learner():
+    """An option that nobody reads is a defect: the two signatures name the same things."""
+    import inspect
+
+    theirs = set(inspect.signature(optimal_tuning).parameters) - {"X", "rng"}
+    assert set(OptimalTuning().get_params()) - {"random_state"} == theirs
+    defaults = {name: p.default for name, p in inspect.signature(optimal_tuning).parameters.items() if name in theirs}
+    assert {name: value for name, value in OptimalTuning().get_params().items() if name != "random_state"} == defaults
+
+
+def test_clones_and_pipelines_learn_the_same(table):
+    learner = OptimalTuning(kernel="sigmoid", knowledge={"forbidden": [["effect", "cause"]]})
+    np.testing.assert_array_equal(clone(learner).fit(table).adjacency_matrix_, learner.fit(table).adjacency_matrix_)
+    scaled = StandardScaler().set_output(transform="pandas").fit_transform(table)
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), OptimalTuning()).fit(table)
+    pd.testing.assert_frame_equal(pipeline[-1].adjacency_matrix_, OptimalTuning().fit(scaled).adjacency_matrix_)
+
+
+@pytest.mark.parametrize("random_state", [7, np.random.RandomState(7), np.random.default_rng(7)])
+def test_any_kind_of_random_state_will_do(table, random_state):
+    learner = OptimalTuning(preset="released", random_state=random_state, solver_options={"steps": 2}).fit(table)
+    assert is_dag(learner.adjacency_matrix_)
+
+
+def test_two_columns_are_enough_and_one_is_not(table):
+    assert OptimalTuning().fit(table[["cause", "effect"]]).adjacency_matrix_.to_numpy().sum() == 1
+    with pytest.raises(InputError, match="1 column"):
+        OptimalTuning().fit(table[["cause"]])
+
+
+def test_a_path_is_read_as_a_table(table, tmp_path):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    learner = OptimalTuning().fit(tmp_path / "t.csv")
+    assert list(learner.feature_names_in_) == list(table.columns)
+
+
+def test_why_needs_a_fit_and_then_tells(table):
+    with pytest.raises(NotFittedError):
+        OptimalTuning().why("cause", "effect")
+    assert "HSIC" in OptimalTuning().fit(table).why("cause", "effect")
+
+
+def test_columns_that_are_numbers_become_texts():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=[10, 20, 30])
+    assert list(OptimalTuning().fit(X).adjacency_matrix_) == ["10", "20", "30"]
