@@ -11,19 +11,24 @@ from typing import Any
 import numpy as np
 
 from dagtune.baselines import chance
+from dagtune.baselines.common import Learned, Learner, TimeLimitError, graph_of
 from dagtune.graph import as_matrix, topological_order
 from dagtune.validation import InputError, check_choice
 
-__all__ = ["BASELINES", "CHANCE", "Baseline", "run"]
+__all__ = ["BASELINES", "CHANCE", "LEARNERS", "Baseline", "Learned", "TimeLimitError", "run"]
 
 #: (data, rng=) -> boolean (d, d) DAG.
 Baseline = Callable[..., np.ndarray]
+
+#: The richer call of each method that has one: (data, rng=, time_limit=, progress=, ...) -> Learned.
+LEARNERS: dict[str, Learner] = {}
 
 #: The methods by name; open to a user's own.
 BASELINES: dict[str, Baseline] = {
     "empty": chance.empty,
     "random-complete": chance.random_complete,
     "variance-sorted": chance.variance_sorted,
+    **{name: graph_of(learn) for name, learn in LEARNERS.items()},
 }
 
 #: What stands beside every method in every table.

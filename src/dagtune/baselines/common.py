@@ -1,7 +1,7 @@
 """What every baseline's richer call shares: the typed result, the clock with its limit, plain knowledge.
 
-A method's ``learn_<name>(X, *, rng, time_limit, progress, ...)`` gives a :class:`Learned`; ``graph_of(learn_<name>)`` is
-the plain call that BASELINES holds. A method that runs out of time raises :class:`TimeLimitError`: a time-out is no
+A method's ``learn_<name>(X, *, rng, time_limit, progress, ...)`` gives a :class:`Learned`; ``graph_of(learn_<name>)``
+is the plain call that BASELINES holds. A method that runs out of time raises :class:`TimeLimitError`: a time-out is no
 graph.
 """
 
