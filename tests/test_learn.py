@@ -274,11 +274,14 @@ def test_the_seed_decides_the_released_skeleton():
     assert (first[0] != first[2]).any()
 
 
-def test_auto_takes_the_kernel_under_which_most_triples_gain_and_says_so():
-    X = sample(random_dag(6, 10, rng=0), "tanh", 150, "released", rng=1)
+@pytest.mark.parametrize(
+    ("model", "recipe", "seed", "best"), [("abs", "printed", 0, "sigmoid"), ("abs-tanh", "released", 1, "gaussian")]
+)
+def test_auto_takes_the_kernel_under_which_most_triples_gain_and_says_so(model, recipe, seed, best):
+    X = sample(random_dag(6, 10, rng=seed), model, 150, recipe, rng=seed + 1)
     shares = {kernel: gaining_share(measure_dependence(X, kernel=kernel)) for kernel in ("gaussian", "sigmoid")}
+    assert shares[best] == max(shares.values()) > min(shares.values())
     result = optimal_tuning(X, kernel="auto")
-    best = max(shares, key=shares.get)
     assert result.settings["kernel"] == best
     assert any(f"kernel='auto' chose {best}" in warning for warning in result.warnings)
     np.testing.assert_array_equal(result.matrix, optimal_tuning(X, kernel=best).matrix)
