@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.baselines import chance
+from dagtune.baselines import cam, chance, npvar, sorting
 from dagtune.baselines.common import Learned, Learner, TimeLimitError, graph_of
 from dagtune.graph import as_matrix, topological_order
 from dagtune.validation import InputError, check_choice
@@ -21,7 +21,14 @@ __all__ = ["BASELINES", "CHANCE", "LEARNERS", "Baseline", "Learned", "TimeLimitE
 Baseline = Callable[..., np.ndarray]
 
 #: The richer call of each method that has one: (data, rng=, time_limit=, progress=, ...) -> Learned.
-LEARNERS: dict[str, Learner] = {}
+LEARNERS: dict[str, Learner] = {
+    "npvar": npvar.learn_npvar,
+    "cam": cam.learn_cam,
+    "cam-r-defaults": cam.learn_cam_r_defaults,
+    "sortnregress": sorting.learn_sortnregress,
+    "r2-sortnregress": sorting.learn_r2_sortnregress,
+    "r2-sorted": sorting.learn_r2_sorted,
+}
 
 #: The methods by name; open to a user's own.
 BASELINES: dict[str, Baseline] = {
