@@ -347,11 +347,9 @@ class _NullMoments:
     squares: np.ndarray
     diagonal_squares: np.ndarray
 
-    def pvalues(self, statistics: np.ndarray, other: _NullMoments) -> np.ndarray:
-        """Upper tail of the gamma law with the exact permutation mean and variance (Kazi-Aoual et al. 1995)."""
+    def mean_and_variance(self, other: _NullMoments) -> tuple[np.ndarray, np.ndarray]:
+        """Exact mean and variance of tr(K L) over all permutations of the rows (Kazi-Aoual et al. 1995)."""
         n = self.count
-        if n < 5:
-            return np.ones_like(statistics)
         mean = np.multiply.outer(self.traces, other.traces) / (n - 1)
         spread = [(n - 1) * side.squares - side.traces**2 for side in (self, other)]
         fourth = [
@@ -360,7 +358,13 @@ class _NullMoments:
         ]
         variance = 2 * np.multiply.outer(*spread) / ((n - 1) ** 2 * (n + 1) * (n - 2))
         variance += np.multiply.outer(*fourth) / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
-        variance = np.maximum(variance, np.finfo(float).tiny)
+        return mean, np.maximum(variance, np.finfo(float).tiny)
+
+    def pvalues(self, statistics: np.ndarray, other: _NullMoments) -> np.ndarray:
+        """Upper tail of the gamma law with that mean and variance."""
+        if self.count < 5:
+            return np.ones_like(statistics)
+        mean, variance = self.mean_and_variance(other)
         with np.errstate(divide="ignore", invalid="ignore"):
             tail = gamma.sf(statistics, mean**2 / variance, scale=variance / mean)
         # an indefinite kernel can have a mean of 0 or below, where there is no gamma law

@@ -16,6 +16,7 @@ smallest rank that keeps the promised error: ``H K H = F^T diag(signs) F + error
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -46,8 +47,6 @@ TOLERANCE = 1e-8
 _ERRORS = (1e-11, 1e-14)
 #: A series longer than this is no longer short; landmarks or the dense path take over.
 _DEGREES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-#: In log coordinates, |x| below this over the largest |x| counts as the linear part of tanh: error < (1e-4)^3 / 3.
-_LINEAR = 1e-4
 #: More landmarks than this and the features are no longer low rank.
 MAX_LANDMARKS = 1024
 
@@ -165,10 +164,12 @@ def expand(kernel: Kernel, sample: Sample, *, centred: bool = True, fine: bool =
         return series
     if kernel.name == "sigmoid":
         reach = _round_up(max(abs(low), abs(high)))
-        floor = _LINEAR / reach
-        if sample.smallest / sample.bandwidth > floor:  # all values far from 0: a shorter interval will do
+        # below the floor tanh(x x') is linear in x: off by at most (floor reach)^3 / 3, a small part of tanh(reach^2)
+        floor = min((0.3 * error * min(1.0, reach**2)) ** (1 / 3) / reach, reach / 2)
+        linear = sample.smallest / sample.bandwidth < floor
+        if not linear:  # all values are farther from 0: a shorter interval will do
             floor = 1.0 / _round_up(sample.bandwidth / sample.smallest)
-        return _log_series(floor, reach, error)
+        return _log_series(floor, reach, error, linear)
     step = _round_up(high - low) / 16
     return _series(kernel, float(np.floor(low / step) * step), float(np.ceil(high / step) * step), error, centred)
 
@@ -188,44 +189,55 @@ def _series(kernel: Kernel, low: float, high: float, error: float, centred: bool
         points = centre + half * nodes
         return kernel(points[:, None], points[None, :])
 
-    coefficients, left_out = _coefficients(values, error)
+    coefficients, left_out = _coefficients(values, error, centred)
     if coefficients is None:
         return None
-    if centred:  # what is constant in one argument is gone once that argument is centred
-        coefficients[0, :] = coefficients[:, 0] = 0.0
     return _diagonalise(coefficients, Chebyshev(centre, half), left_out, error)
 
 
 @lru_cache(maxsize=1024)
-def _log_series(floor: float, reach: float, error: float) -> Expansion | None:
-    """tanh(exp(p + p')) for p in [log floor, log reach]: analytic, however large the reach."""
+def _log_series(floor: float, reach: float, error: float, linear: bool) -> Expansion | None:
+    """tanh(exp(p + p')) for p in [log floor, log reach]: analytic, however large the reach.
+
+    ``linear`` says whether there are points below the floor.
+    """
     low, high = float(np.log(floor)), float(np.log(reach))
     centre, half = (low + high) / 2, max((high - low) / 2, 1e-3)
     coefficients, left_out = _coefficients(
-        lambda nodes: np.tanh(np.exp(np.add.outer(centre + half * nodes, centre + half * nodes))), error
+        lambda nodes: np.tanh(np.exp(np.add.outer(centre + half * nodes, centre + half * nodes))), error, False
     )
     if coefficients is None:
         return None
-    return _diagonalise(coefficients, LogChebyshev(centre, half, floor), left_out + _LINEAR**3 / 3, error)
+    return _diagonalise(
+        coefficients, LogChebyshev(centre, half, floor), left_out + linear * (floor * reach) ** 3 / 3, error
+    )
 
 
-def _coefficients(values, error: float) -> tuple[np.ndarray | None, float]:  # type: ignore[no-untyped-def]
-    """Coefficients (m, m) of the shortest series within ``error``, and what it leaves out; None if none is short."""
+def _coefficients(
+    values: Callable[[np.ndarray], np.ndarray], error: float, centred: bool
+) -> tuple[np.ndarray | None, float]:
+    """Coefficients (m, m) of the shortest series within ``error``, and what it leaves out; None if none is short.
+
+    ``error`` is relative to the series itself: a kernel that hardly varies over the range is met as well as any.
+    """
     for degree in _DEGREES:
         nodes = np.cos(np.pi * (np.arange(degree) + 0.5) / degree)
         sampled = values(nodes)
-        scale = float(np.abs(sampled).max())
+        rounding = np.finfo(float).eps * float(np.abs(sampled).max())
         full = dctn(sampled, type=2) / degree**2
         full[0, :] /= 2
         full[:, 0] /= 2
+        if centred:  # what is constant in one argument is gone once that argument is centred
+            full[0, :] = full[:, 0] = 0.0
         size = np.abs(full)
-        if size[-2:].sum(axis=1).max() > max(0.01 * error, 2e-16 * degree) * scale:
+        scale = max(float(size.max()), rounding)
+        if size[-2:].sum(axis=1).max() > max(0.01 * error * scale, degree * rounding):
             continue  # still falling at its end: raise the degree
-        size[size < 2 * np.finfo(float).eps * scale] = 0.0  # rounding, allowed for below
+        size[size < 2 * rounding] = 0.0  # allowed for below
         shells = np.array([size[k, : k + 1].sum() + size[:k, k].sum() for k in range(degree)])
         tails = np.append(np.cumsum(shells[::-1])[::-1], 0.0)
         count = max(int(np.argmax(tails <= error * scale)), 2)
-        return full[:count, :count], float(tails[count] + 4 * np.finfo(float).eps * scale)
+        return full[:count, :count], float(tails[count] + 4 * count * rounding)
     return None, np.inf
 
 
@@ -239,7 +251,7 @@ def _diagonalise(coefficients: np.ndarray, basis: Basis, left_out: float, error:
     heights = np.abs(values)[:, None] * (vectors.T @ np.polynomial.chebyshev.chebvander(grid, count - 1).T) ** 2
     # |sum of dropped s phi(x) phi(x')| <= max of sum of dropped phi^2, by Cauchy-Schwarz; 1.2 for gaps in the grid
     dropped = np.append(1.2 * np.cumsum(heights[::-1], axis=0)[::-1].max(axis=1), 0.0)
-    rank = int(np.argmax(dropped <= error * max(1.0, heights.max())))
+    rank = int(np.argmax(dropped <= error * heights.max()))
     weights = vectors[:, :rank] * np.sqrt(np.abs(values[:rank]))
     return Expansion(basis, weights, np.where(values[:rank] < 0, -1.0, 1.0), left_out + float(dropped[rank]))
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -22,9 +22,7 @@ __all__ = ["count_threads", "one_blas_thread", "parallel_map"]
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
-_lock = threading.Lock()
-_inside = 0
-_limits: Any = None
+_limited = threading.Lock()
 
 
 def count_threads(threads: int | None = None) -> int:
@@ -38,20 +36,19 @@ def count_threads(threads: int | None = None) -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread inside; nested and concurrent uses count, and the last one out restores what was."""
-    global _inside, _limits
-    with _lock:
-        if _inside == 0:
-            _limits = threadpool_limits(1, user_api="blas")
-        _inside += 1
-    try:
+    """BLAS on one thread inside.
+
+    Who comes first sets the limit and lifts it again; who finds it set leaves it alone. (OpenBLAS listens only to the
+    thread that set it, so nobody else could lift it.)
+    """
+    if not _limited.acquire(blocking=False):
         yield
+        return
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
     finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                _limits.restore_original_limits()
-                _limits = None
+        _limited.release()
 
 
 def parallel_map(function: Callable[[Item], Value], items: Sequence[Item], threads: int) -> list[Value]:
