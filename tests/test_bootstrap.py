@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dagtune.bootstrap import bootstrap
+from dagtune.bootstrap import Resampled, bootstrap
+from dagtune.dependence import measure_dependence
 from dagtune.estimators import OptimalTuning
 from dagtune.graph import reachability
 from dagtune.simulate import random_dag, sample
@@ -16,16 +17,56 @@ def table():
     return sample(random_dag(4, 4, rng=0), "tanh", 80, "released", rng=1)
 
 
-def test_the_probability_is_the_mean_over_resamples_drawn_and_fitted_one_by_one(table):
-    found = OptimalTuning(threads=1, random_state=5).bootstrap(table, 6)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel": "sigmoid"},
+        {"bandwidth": "unit"},
+        {"bandwidth": 0.8, "n_pairs": 3, "edge_score": "mean"},
+        {"engine": "dense"},
+        {"combine": "joint"},
+        {"kernel": "laplace", "bandwidth": 1.0},
+        {"alpha": 0.2},
+        {"kernel": "auto"},
+        {"preset": "released", "solver_options": {"steps": 2}},
+    ],
+)
+def test_the_probability_is_the_mean_over_resamples_drawn_and_fitted_one_by_one(table, options):
+    """With a kernel that does not look at the rows drawn, or where every resample is fitted anew."""
+    learner = OptimalTuning(threads=1, random_state=5, **options)
+    found = learner.bootstrap(table, 6)
     graphs = []
     for seed in np.random.SeedSequence(5).spawn(6):
-        rows = np.random.default_rng(seed).integers(80, size=80)
-        graphs.append(OptimalTuning().fit(table.iloc[rows]).adjacency_matrix_.to_numpy().astype(bool))
+        rng = np.random.default_rng(seed)
+        drawn = table.iloc[rng.integers(80, size=80)]
+        learner.set_params(random_state=int(rng.integers(2**31)))
+        graphs.append(learner.fit(drawn).adjacency_matrix_.to_numpy().astype(bool))
     np.testing.assert_allclose(found.probability, np.mean(graphs, axis=0))
     np.testing.assert_allclose(found.adjacency, np.mean([g | g.T for g in graphs], axis=0))
     np.testing.assert_allclose(found.path, np.mean([reachability(g) for g in graphs], axis=0))
     assert list(found.probability.columns) == list(table.columns)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bandwidth"),
+    [("gaussian", 0.7), ("gaussian", "unit"), ("sigmoid", "median"), ("rational-quadratic", 1.0)],
+)
+def test_features_built_once_give_the_dependence_of_the_rows_drawn(table, kernel, bandwidth):
+    X = table + 100.0 * (kernel != "sigmoid")
+    resampled = Resampled.of(X, kernel=kernel, bandwidth=bandwidth, memory="1GiB")
+    assert resampled is not None
+    drawn = np.random.default_rng(0).integers(80, size=80)
+    fast = resampled.dependence(np.bincount(drawn, minlength=80).astype(float))
+    slow = measure_dependence(X.iloc[drawn], kernel=kernel, bandwidth=bandwidth, engine="dense")
+    np.testing.assert_allclose(fast.first, slow.first, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(fast.second, slow.second, rtol=1e-6, atol=1e-9)
+
+
+def test_features_that_do_not_fit_or_do_not_exist_are_not_reused(table):
+    assert Resampled.of(table, kernel="gaussian", bandwidth="median", memory="1KB") is None
+    mirrored = table.assign(mirror=-table.iloc[:, 0])  # a sum that is constant has no features
+    assert Resampled.of(mirrored, kernel="gaussian", bandwidth="median", memory="1GiB") is None
+    assert OptimalTuning(threads=1, random_state=0).bootstrap(mirrored, 2).n_samples == 2
 
 
 def test_the_number_of_workers_does_not_matter_and_the_seed_does(table):

@@ -196,7 +196,10 @@ def test_printable_is_printable_and_leaves_plain_text_alone(text):
         assert printable(text) == text
 
 
-@pytest.mark.parametrize("options", [{}, {"knowledge": {"required": [["e", "a"]]}}, {"n_pairs": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"knowledge": {"required": [["e", "a"]]}}, {"n_pairs": np.int64(2), "rng": np.int64(1)}, {"order": 3}],
+)
 def test_a_saved_result_comes_back_the_same(tmp_path, options):
     result = learned(**options)
     back = Result.load(result.save(tmp_path / "kept"))

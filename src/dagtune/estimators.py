@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
@@ -12,10 +13,11 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dagtune.bootstrap import EdgeConfidence, bootstrap
-from dagtune.learn import optimal_tuning
+from dagtune.bootstrap import EdgeConfidence, Resampled, bootstrap
+from dagtune.knowledge import Knowledge
+from dagtune.learn import PRESETS, optimal_tuning, two_phases
 from dagtune.result import Result
-from dagtune.validation import check_names, read_table
+from dagtune.validation import check_choice, check_names, read_table
 
 __all__ = ["OptimalTuning"]
 
@@ -67,7 +69,7 @@ class _GraphLearner(BaseEstimator):
     def _validated(self, X: Any) -> Any:
         """The table as scikit-learn wants it checked; values are judged by read_table, which names the column."""
         if isinstance(X, (str, os.PathLike)):
-            table = read_table(X)
+            table = read_table(X, drop_constant=getattr(self, "drop_constant", False))
             X = pd.DataFrame(table.values, columns=list(table.names))
         if isinstance(X, pd.DataFrame):
             names = check_names(X.columns, count=X.shape[1])
@@ -144,6 +146,35 @@ class OptimalTuning(_GraphLearner):
     def _learn(self, X: Any) -> Result:
         options = self.get_params(deep=False)
         return optimal_tuning(X, rng=_as_rng(options.pop("random_state")), **options)
+
+    def _relearner(self, X: pd.DataFrame) -> _Relearner | None:
+        """Learns from counts of the rows of ``X``, where the engine's features can be built once for all resamples."""
+        sums_of_two = self.order == 2 and self.combine == "sum" and self.engine != "dense"
+        if not sums_of_two or self.alpha is not None or (isinstance(self.kernel, str) and self.kernel == "auto"):
+            return None
+        settled = PRESETS[check_choice("preset", self.preset, PRESETS)]
+        bandwidth = settled["bandwidth"] if self.bandwidth is None else self.bandwidth
+        required, forbidden = Knowledge.of(self.knowledge).matrices(list(X.columns))
+        resampled = Resampled.of(X, kernel=self.kernel, bandwidth=bandwidth, memory=self.memory)
+        phases = ("preset", "solver", "penalty", "n_pairs", "deletion", "edge_score", "solver_options")
+        options = {name: getattr(self, name) for name in phases}
+        return None if resampled is None else _Relearner(resampled, required, forbidden, options)
+
+
+@dataclass(frozen=True)
+class _Relearner:
+    """The two phases on a resample of known rows; a class, so that it can travel to other processes."""
+
+    resampled: Resampled
+    required: np.ndarray
+    forbidden: np.ndarray
+    options: dict[str, Any]
+
+    def __call__(self, counts: np.ndarray, seed: int) -> np.ndarray:
+        """Boolean (d, d) matrix learned from rows that stand ``counts`` times."""
+        dependence = self.resampled.dependence(counts)
+        phases, _ = two_phases(dependence, self.required, self.forbidden, rng=seed, **self.options)
+        return phases["formalization"]
 
 
 def _as_rng(random_state: Any) -> Any:

@@ -39,6 +39,7 @@ __all__ = [
     "optimal_tuning",
     "tune_as_paper",
     "tune_as_released",
+    "two_phases",
 ]
 
 Progress = Callable[[str, float], None]
@@ -103,7 +104,6 @@ def optimal_tuning(
     settled = PRESETS[check_choice("preset", preset, PRESETS)]
     bandwidth = settled["bandwidth"] if bandwidth is None else bandwidth
     solver = settled["solver"] if solver is None else solver
-    tell = progress or (lambda phase, done: None)
     known = Knowledge.of(knowledge)
     if preset == "released" and order != 2:
         raise InputError(f"preset='released' has no rules for order={order!r}: use order=2, or preset='paper'")
@@ -125,21 +125,21 @@ def optimal_tuning(
     else:
         dependence = measure_dependence(frame, kernel=kernel, order=order, progress=progress, **how)
 
-    skeleton = select_skeleton(
-        dependence.first,
+    phases, changes = two_phases(
+        dependence,
+        required,
+        forbidden,
+        preset=preset,
         solver=solver,
         penalty=penalty,
         n_pairs=n_pairs,
         alpha=alpha,
-        pvalues=None if alpha is None else dependence.pvalues(),
+        deletion=deletion,
+        edge_score=edge_score,
+        solver_options=solver_options,
         rng=rng,
-        **(solver_options or {}),
+        progress=progress,
     )
-    tell("optimal", 1.0)
-    if preset == "paper":
-        phases, changes = tune_as_paper(skeleton, dependence, deletion, edge_score, required, forbidden, tell)
-    else:
-        phases, changes = tune_as_released(skeleton, dependence, edge_score, required, forbidden, tell)
     if not known:
         del phases["knowledge"]
 
@@ -158,20 +158,55 @@ def optimal_tuning(
             "learner": "optimal-tuning",
             "preset": preset,
             "kernel": dependence.kernel,
-            "bandwidth": bandwidth,
+            "bandwidth": _plain(bandwidth),
             "solver": solver,
-            "penalty": penalty,
-            "n_pairs": n_pairs,
-            "alpha": alpha,
+            "penalty": _plain(penalty),
+            "n_pairs": _plain(n_pairs),
+            "alpha": _plain(alpha),
             "deletion": deletion,
             "edge_score": edge_score,
-            "order": order,
+            "order": _plain(order),
             "combine": combine,
             "engine": dependence.engine,
             "knowledge": known.as_mapping(),
             "rows": len(table.values),
+            "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
         },
     )
+
+
+def two_phases(
+    dependence: Dependence,
+    required: np.ndarray,
+    forbidden: np.ndarray,
+    *,
+    preset: str = "paper",
+    solver: str | None = None,
+    penalty: float | None = None,
+    n_pairs: int | float | None = None,
+    alpha: float | None = None,
+    deletion: str = "min",
+    edge_score: str = "max",
+    solver_options: Mapping[str, Any] | None = None,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> tuple[Phases, list[Change]]:
+    """From dependence to a DAG: the graph after each phase, and every change between the first and the last."""
+    tell = progress or (lambda phase, done: None)
+    skeleton = select_skeleton(
+        dependence.first,
+        solver=PRESETS[preset]["solver"] if solver is None else solver,
+        penalty=penalty,
+        n_pairs=n_pairs,
+        alpha=alpha,
+        pvalues=None if alpha is None else dependence.pvalues(),
+        rng=rng,
+        **(solver_options or {}),
+    )
+    tell("optimal", 1.0)
+    if preset == "paper":
+        return tune_as_paper(skeleton, dependence, deletion, edge_score, required, forbidden, tell)
+    return tune_as_released(skeleton, dependence, edge_score, required, forbidden, tell)
 
 
 def tune_as_paper(
@@ -253,6 +288,11 @@ def gaining_share(dependence: Dependence) -> float:
         F = dependence.first[i]
         gains.append(dependence.second[i, j, k] > np.maximum(F[j], F[k]))
     return float(np.mean(gains)) if d > 2 else 0.0
+
+
+def _plain(value: Any) -> Any:
+    """A number as JSON knows it, for those that come from numpy."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _warnings(table: Table, dependence: Dependence) -> list[str]:
