@@ -131,6 +131,7 @@ def test_alpha_keeps_the_pairs_whose_independence_is_rejected():
         ({"n_pairs": 1.5}, "share of the pairs between 0 and 1"),
         ({"n_pairs": -1}, "n_pairs must be a whole number"),
         ({"alpha": 2.0}, "alpha must lie between 0 and 1"),
+        ({"alpha": 0.1}, "needs the pvalues"),
         ({"solver": "exakt"}, "did you mean 'exact'"),
         ({"solver": "released", "penalty": 1.0}, "takes no penalty"),
     ],
@@ -157,7 +158,7 @@ def check_gumbel(seeds, at_least):
 
 
 def test_the_gumbel_solver_comes_close_to_the_optimum():
-    check_gumbel(range(4), at_least=3)
+    check_gumbel(range(3), at_least=2)
 
 
 @pytest.mark.slow

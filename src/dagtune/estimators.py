@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dagtune.bootstrap import EdgeConfidence, Resampled, bootstrap
 from dagtune.knowledge import Knowledge
-from dagtune.learn import PRESETS, optimal_tuning, two_phases
+from dagtune.learn import PRESETS, Rules, optimal_tuning, two_phases
 from dagtune.result import Result
 from dagtune.validation import check_choice, check_names, read_table
 
@@ -155,10 +155,19 @@ class OptimalTuning(_GraphLearner):
         settled = PRESETS[check_choice("preset", self.preset, PRESETS)]
         bandwidth = settled["bandwidth"] if self.bandwidth is None else self.bandwidth
         required, forbidden = Knowledge.of(self.knowledge).matrices(list(X.columns))
+        rules = Rules(
+            required,
+            forbidden,
+            preset=self.preset,
+            solver=settled["solver"] if self.solver is None else self.solver,
+            penalty=self.penalty,
+            n_pairs=self.n_pairs,
+            deletion=self.deletion,
+            edge_score=self.edge_score,
+            solver_options=self.solver_options or {},
+        )
         resampled = Resampled.of(X, kernel=self.kernel, bandwidth=bandwidth, memory=self.memory)
-        phases = ("preset", "solver", "penalty", "n_pairs", "deletion", "edge_score", "solver_options")
-        options = {name: getattr(self, name) for name in phases}
-        return None if resampled is None else _Relearner(resampled, required, forbidden, options)
+        return None if resampled is None else _Relearner(resampled, rules)
 
 
 @dataclass(frozen=True)
@@ -166,14 +175,11 @@ class _Relearner:
     """The two phases on a resample of known rows; a class, so that it can travel to other processes."""
 
     resampled: Resampled
-    required: np.ndarray
-    forbidden: np.ndarray
-    options: dict[str, Any]
+    rules: Rules
 
     def __call__(self, counts: np.ndarray, seed: int) -> np.ndarray:
         """Boolean (d, d) matrix learned from rows that stand ``counts`` times."""
-        dependence = self.resampled.dependence(counts)
-        phases, _ = two_phases(dependence, self.required, self.forbidden, rng=seed, **self.options)
+        phases, _ = two_phases(self.resampled.dependence(counts), replace(self.rules, rng=seed))
         return phases["formalization"]
 
 

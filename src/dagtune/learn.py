@@ -2,12 +2,13 @@
 
 :func:`optimal_tuning` measures dependence, then runs the two phases of the OT algorithm (Wang & Liu 2023): the optimal
 phase selects a skeleton from first order HSIC, the tuning phase turns it into a DAG by comparing first with second
-order. :func:`tune_as_paper` is Section IV and Algorithm 1; :func:`tune_as_released` follows the authors' script.
+order. :func:`as_paper` is Section IV and Algorithm 1; :func:`as_released` follows the authors' script.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from scipy import stats
 
 from dagtune.dependence import Dependence, measure_dependence
 from dagtune.knowledge import Knowledge
-from dagtune.optimal import pair_vector, select_skeleton
+from dagtune.optimal import check_selection, pair_vector, select_skeleton
 from dagtune.result import Change, Result, printable
 from dagtune.tuning import (
+    READINGS,
+    SCORES,
     add_edges,
     add_edges_released,
     apply_knowledge,
@@ -34,16 +37,22 @@ __all__ = [
     "ASSUMPTIONS",
     "AUTO_KERNELS",
     "PRESETS",
+    "Rules",
+    "as_paper",
+    "as_released",
     "choose_kernel",
     "gaining_share",
     "optimal_tuning",
-    "tune_as_paper",
-    "tune_as_released",
     "two_phases",
 ]
 
 Progress = Callable[[str, float], None]
 Phases = dict[str, np.ndarray]
+
+
+def _silent(phase: str, done: float) -> None:
+    pass
+
 
 #: What ``preset`` decides unless the caller does. Kernel is the caller's in both.
 PRESETS = {
@@ -59,6 +68,85 @@ ASSUMPTIONS = (
     "or on very different scales mislead it",
     "the rows are independent and come from one process",
 )
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the two phases are told: how to select, how to read the rules, and what is known beforehand.
+
+    ``required`` and ``forbidden`` are boolean (d, d) matrices, ``A[i, j]`` meaning ``i -> j``.
+    """
+
+    required: np.ndarray
+    forbidden: np.ndarray
+    preset: str = "paper"
+    solver: str = "exact"
+    penalty: float | None = None
+    n_pairs: int | float | None = None
+    alpha: float | None = None
+    deletion: str = "min"
+    edge_score: str = "max"
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
+    rng: Any = None
+
+    def __post_init__(self) -> None:
+        check_choice("preset", self.preset, PRESETS)
+        check_choice("deletion rule", self.deletion, READINGS)
+        check_choice("edge_score", self.edge_score, SCORES)
+        check_selection(self.solver, self.penalty, self.n_pairs, self.alpha)
+        if self.preset == "released" and self.deletion != "min":
+            raise InputError(
+                "preset='released' has a deletion rule of its own: leave deletion= out, or use preset='paper'"
+            )
+
+    def select(self, dependence: Dependence) -> np.ndarray:
+        """The skeleton: symmetric, boolean (d, d)."""
+        return select_skeleton(
+            dependence.first,
+            solver=self.solver,
+            penalty=self.penalty,
+            n_pairs=self.n_pairs,
+            alpha=self.alpha,
+            pvalues=None if self.alpha is None else dependence.pvalues(),
+            rng=self.rng,
+            **self.solver_options,
+        )
+
+
+def as_paper(dependence: Dependence, rules: Rules, tell: Progress = _silent) -> tuple[Phases, list[Change]]:
+    """Section IV and Algorithm 1: the graph after each phase, and every change from the first to the last."""
+    skeleton = rules.select(dependence)
+    tell("optimal", 1.0)
+    informed, known = apply_knowledge(skeleton, rules.required, rules.forbidden)
+    kept, _, deleted = delete_edges(informed, dependence, reading=rules.deletion, required=rules.required)
+    tell("deletion", 1.0)
+    denser, added = add_edges(kept, dependence, forbidden=rules.forbidden)
+    tell("addition", 1.0)
+    dag, removed = formalize(denser, dependence, score=rules.edge_score, required=rules.required)
+    tell("formalization", 1.0)
+    phases = {"optimal": skeleton, "knowledge": informed, "deletion": kept, "addition": denser, "formalization": dag}
+    return phases, known + deleted + added + removed
+
+
+def as_released(dependence: Dependence, rules: Rules, tell: Progress = _silent) -> tuple[Phases, list[Change]]:
+    """The released script's rules, on the upper triangle of the skeleton; then the cycles it leaves are broken."""
+    skeleton = np.triu(rules.select(dependence))  # a < b present means a -> b
+    tell("optimal", 1.0)
+    informed, known = apply_knowledge(skeleton, rules.required, rules.forbidden)
+    kept, marked, deleted = delete_edges_released(informed, dependence, required=rules.required)
+    tell("deletion", 1.0)
+    denser, added = add_edges_released(kept, marked, dependence, forbidden=rules.forbidden)
+    tell("addition", 1.0)
+    single, turned = resolve_two_cycles(denser, dependence)
+    dag, removed = formalize(single, dependence, score=rules.edge_score, required=rules.required)
+    tell("formalization", 1.0)
+    phases = {"optimal": skeleton, "knowledge": informed, "deletion": kept, "addition": denser}
+    return phases | {"two-cycles": single, "formalization": dag}, known + deleted + added + turned + removed
+
+
+def two_phases(dependence: Dependence, rules: Rules, tell: Progress = _silent) -> tuple[Phases, list[Change]]:
+    """The optimal and the tuning phase, by the preset's rules."""
+    return (as_paper if rules.preset == "paper" else as_released)(dependence, rules, tell)
 
 
 def optimal_tuning(
@@ -102,52 +190,42 @@ def optimal_tuning(
     progress : called as progress(phase, share done)
     """
     settled = PRESETS[check_choice("preset", preset, PRESETS)]
-    bandwidth = settled["bandwidth"] if bandwidth is None else bandwidth
-    solver = settled["solver"] if solver is None else solver
-    known = Knowledge.of(knowledge)
     if preset == "released" and order != 2:
         raise InputError(f"preset='released' has no rules for order={order!r}: use order=2, or preset='paper'")
-
+    bandwidth = settled["bandwidth"] if bandwidth is None else bandwidth
     table = read_table(X, drop_constant=drop_constant)
-    required, forbidden = known.matrices(table.names)
-    how: dict[str, Any] = {
-        "bandwidth": bandwidth,
-        "engine": engine,
-        "combine": combine,
-        "memory": memory,
-        "threads": threads,
-    }
-    frame = pd.DataFrame(table.values, columns=list(table.names), copy=False)
-    notes: tuple[str, ...] = ()
-    if isinstance(kernel, str) and kernel == "auto":
-        dependence, choice = choose_kernel(frame, order=order, progress=progress, **how)
-        notes = (choice,)
-    else:
-        dependence = measure_dependence(frame, kernel=kernel, order=order, progress=progress, **how)
-
-    phases, changes = two_phases(
-        dependence,
-        required,
-        forbidden,
+    known = Knowledge.of(knowledge)
+    rules = Rules(
+        *known.matrices(table.names),
         preset=preset,
-        solver=solver,
+        solver=settled["solver"] if solver is None else solver,
         penalty=penalty,
         n_pairs=n_pairs,
         alpha=alpha,
         deletion=deletion,
         edge_score=edge_score,
-        solver_options=solver_options,
+        solver_options=solver_options or {},
         rng=rng,
+    )
+    frame = pd.DataFrame(table.values, columns=list(table.names), copy=False)
+    dependence, notes = _measure(
+        frame,
+        kernel,
+        bandwidth=bandwidth,
+        engine=engine,
+        combine=combine,
+        order=order,
+        memory=memory,
+        threads=threads,
         progress=progress,
     )
+    phases, changes = two_phases(dependence, rules, progress or _silent)
     if not known:
         del phases["knowledge"]
-
-    names = table.names
     return Result(
-        names=names,
+        names=table.names,
         graphs=phases,
-        changes=tuple(change.named(names) for change in changes),
+        changes=tuple(change.named(table.names) for change in changes),
         strength=edge_scores(phases["formalization"], dependence, score=edge_score),
         strength_words=f"strength: {edge_score} of HSIC(effect, cause + k) over the other causes k of the effect",
         opening=dependence.first,
@@ -159,7 +237,7 @@ def optimal_tuning(
             "preset": preset,
             "kernel": dependence.kernel,
             "bandwidth": _plain(bandwidth),
-            "solver": solver,
+            "solver": rules.solver,
             "penalty": _plain(penalty),
             "n_pairs": _plain(n_pairs),
             "alpha": _plain(alpha),
@@ -175,92 +253,16 @@ def optimal_tuning(
     )
 
 
-def two_phases(
-    dependence: Dependence,
-    required: np.ndarray,
-    forbidden: np.ndarray,
-    *,
-    preset: str = "paper",
-    solver: str | None = None,
-    penalty: float | None = None,
-    n_pairs: int | float | None = None,
-    alpha: float | None = None,
-    deletion: str = "min",
-    edge_score: str = "max",
-    solver_options: Mapping[str, Any] | None = None,
-    rng: Any = None,
-    progress: Progress | None = None,
-) -> tuple[Phases, list[Change]]:
-    """From dependence to a DAG: the graph after each phase, and every change between the first and the last."""
-    tell = progress or (lambda phase, done: None)
-    skeleton = select_skeleton(
-        dependence.first,
-        solver=PRESETS[preset]["solver"] if solver is None else solver,
-        penalty=penalty,
-        n_pairs=n_pairs,
-        alpha=alpha,
-        pvalues=None if alpha is None else dependence.pvalues(),
-        rng=rng,
-        **(solver_options or {}),
-    )
-    tell("optimal", 1.0)
-    if preset == "paper":
-        return tune_as_paper(skeleton, dependence, deletion, edge_score, required, forbidden, tell)
-    return tune_as_released(skeleton, dependence, edge_score, required, forbidden, tell)
-
-
-def tune_as_paper(
-    skeleton: np.ndarray,
-    dependence: Dependence,
-    deletion: str,
-    score: str,
-    required: np.ndarray,
-    forbidden: np.ndarray,
-    tell: Progress,
-) -> tuple[Phases, list[Change]]:
-    """Algorithm 1: the graph after each phase, and every change between the first and the last."""
-    informed, known = apply_knowledge(skeleton, required, forbidden)
-    kept, _, deleted = delete_edges(informed, dependence, reading=deletion, required=required)
-    tell("deletion", 1.0)
-    denser, added = add_edges(kept, dependence, forbidden=forbidden)
-    tell("addition", 1.0)
-    dag, removed = formalize(denser, dependence, score=score, required=required)
-    tell("formalization", 1.0)
-    phases = {"optimal": skeleton, "knowledge": informed, "deletion": kept, "addition": denser, "formalization": dag}
-    return phases, known + deleted + added + removed
-
-
-def tune_as_released(
-    skeleton: np.ndarray,
-    dependence: Dependence,
-    score: str,
-    required: np.ndarray,
-    forbidden: np.ndarray,
-    tell: Progress,
-) -> tuple[Phases, list[Change]]:
-    """The released script's rules, on the upper triangle of the skeleton; then its remaining cycles are broken."""
-    pointed = np.triu(skeleton)  # a < b present means a -> b
-    informed, known = apply_knowledge(pointed, required, forbidden)
-    kept, marked, deleted = delete_edges_released(informed, dependence, required=required)
-    tell("deletion", 1.0)
-    denser, added = add_edges_released(kept, marked, dependence, forbidden=forbidden)
-    tell("addition", 1.0)
-    resolved, turned = resolve_two_cycles(denser, dependence)
-    dag, removed = formalize(resolved, dependence, score=score, required=required)
-    tell("formalization", 1.0)
-    phases = {
-        "optimal": pointed,
-        "knowledge": informed,
-        "deletion": kept,
-        "addition": denser,
-        "two-cycles": resolved,
-        "formalization": dag,
-    }
-    return phases, known + deleted + added + turned + removed
-
-
 #: Kernels that kernel="auto" chooses among; of equals the first.
 AUTO_KERNELS = ("gaussian", "sigmoid")
+
+
+def _measure(X: pd.DataFrame, kernel: Any, **how: Any) -> tuple[Dependence, list[str]]:
+    """Dependence by the kernel asked for, or chosen, and what is to be said about the choice."""
+    if isinstance(kernel, str) and kernel == "auto":
+        dependence, choice = choose_kernel(X, **how)
+        return dependence, [choice]
+    return measure_dependence(X, kernel=kernel, **how), []
 
 
 def choose_kernel(X: Any, **how: Any) -> tuple[Dependence, str]:

@@ -24,6 +24,7 @@ from dagtune.validation import InputError, check_choice, check_count, format_byt
 __all__ = [
     "SOLVERS",
     "GumbelFit",
+    "check_selection",
     "count_for_penalty",
     "pair_vector",
     "penalty_for_count",
@@ -90,17 +91,11 @@ def select_skeleton(
     enough. docs/ot.md says why. The Gumbel solver gets the penalty that has the count asked for as its optimum. The
     released solver takes none of the three.
     """
-    check_choice("solver", solver, SOLVERS)
-    given = {"penalty": penalty, "n_pairs": n_pairs, "alpha": alpha}
-    chosen = [name for name, value in given.items() if value is not None]
-    if len(chosen) > 1:
-        raise InputError(f"{' and '.join(chosen)} both say how many pairs to keep: give one of them")
-    if chosen and solver == "released":
-        raise InputError(f"solver='released' takes no {chosen[0]}: the script's loss has none; use solver='exact'")
+    check_selection(solver, penalty, n_pairs, alpha)
     A, d = pair_vector(first), len(first)
     if alpha is not None:
-        if not 0 < alpha < 1 or pvalues is None:
-            raise InputError(f"alpha must lie between 0 and 1 and comes with p-values, not {alpha!r}")
+        if pvalues is None:
+            raise InputError("alpha= needs the pvalues= it is compared with")
         return _skeleton(np.flatnonzero(pair_vector(pvalues) <= alpha), d)
     if solver == "released":
         return _skeleton(solve_gumbel_released(A, rng=rng, **solver_options).picks, d)
@@ -110,6 +105,22 @@ def select_skeleton(
     if penalty is not None:
         return _skeleton(solve_exact(A, check_penalty(penalty)), d)
     return _skeleton(np.argsort(_costs(A), kind="stable")[: pair_count(n_pairs, len(A))], d)
+
+
+def check_selection(solver: Any, penalty: Any, n_pairs: Any, alpha: Any) -> None:
+    """Refuse what can not be meant, before anything is measured."""
+    check_choice("solver", solver, SOLVERS)
+    given = {"penalty": penalty, "n_pairs": n_pairs, "alpha": alpha}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} both say how many pairs to keep: give one of them")
+    if chosen and solver == "released":
+        raise InputError(f"solver='released' takes no {chosen[0]}: the script's loss has none; use solver='exact'")
+    if penalty is not None:
+        check_penalty(penalty)
+    pair_count(n_pairs, 1)
+    if alpha is not None and not (isinstance(alpha, (float, np.floating)) and 0 < alpha < 1):
+        raise InputError(f"alpha must lie between 0 and 1, not {alpha!r}")
 
 
 def check_penalty(penalty: Any) -> float:
