@@ -48,7 +48,9 @@ _ERRORS = (1e-11, 1e-14)
 #: A series longer than this is no longer short; landmarks or the dense path take over.
 _DEGREES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 #: More landmarks than this and the features are no longer low rank.
-MAX_LANDMARKS = 1024
+_MAX_LANDMARKS = 1024
+#: More occupied half bandwidths than this in a long sample, and landmarks are not worth looking for.
+_MAX_OCCUPIED = 256
 
 
 @dataclass(frozen=True)
@@ -257,48 +259,39 @@ def _diagonalise(coefficients: np.ndarray, basis: Basis, left_out: float, error:
 
 
 def _landmarks(kernel: Kernel, points: np.ndarray, error: float) -> Expansion | None:
-    """Pivoted Cholesky over the distinct points, until no point has more than ``error`` of its variance left."""
-    everywhere = np.unique(points)
-    thinned = _thin(everywhere)
-    if thinned is None:
-        return None
-    points = thinned
+    """Pivoted Cholesky over the distinct points, until no point has more than ``error`` of its variance left.
+
+    A smooth kernel needs a few landmarks for each half bandwidth that is occupied. None where that would be too many,
+    or where it turns out not to be enough.
+    """
+    points = np.unique(points)
+    occupied = len(np.unique(np.floor(2 * points)))
+    between = points[:0]
+    if len(points) > 4096:
+        if occupied > _MAX_OCCUPIED:
+            return None
+        between = points[:: len(points) // 4096]
+        points = points[np.unique(np.floor(16 * points), return_index=True)[1]]
     diagonal = float(kernel(np.zeros(1), np.zeros(1))[0])
     left = np.full(len(points), diagonal)
-    most = min(len(points), MAX_LANDMARKS)
+    most = min(len(points), 6 * occupied + 100, _MAX_LANDMARKS)
     factor = np.zeros((most, len(points)))
     chosen: list[int] = []
     while left.max() > error * diagonal:
-        if len(chosen) == most:
+        rank, pivot = len(chosen), int(np.argmax(left))
+        if rank == most:
             return None
-        pivot = int(np.argmax(left))
-        rank = len(chosen)
-        row = kernel(points[pivot], points) - factor[:rank, pivot] @ factor[:rank]
-        factor[rank] = row / np.sqrt(left[pivot])
+        factor[rank] = (kernel(points[pivot], points) - factor[:rank, pivot] @ factor[:rank]) / np.sqrt(left[pivot])
         left = np.maximum(left - factor[rank] ** 2, 0.0)
         left[pivot] = 0.0
         chosen.append(pivot)
     lower = factor[: len(chosen), chosen].T
     weights = solve_triangular(lower, np.eye(len(chosen)), lower=True).T
-    found = Expansion(Landmarks(kernel, points[chosen]), weights, np.ones(len(chosen)), 0.0, diagonal)
-    if len(points) < len(everywhere):  # a kernel with a kink is well met at the thinned points only
-        between = everywhere[:: max(len(everywhere) // 4096, 1)]
-        phi = weights.T @ found.basis.terms(between, len(weights))
-        if (diagonal - np.einsum("an,an->n", phi, phi)).max() > 100 * error * diagonal:
-            return None
-    return found
-
-
-def _thin(points: np.ndarray) -> np.ndarray | None:
-    """At most a few thousand of the sorted points: one for each sixteenth of a bandwidth that is occupied.
-
-    None at once where the occupied half bandwidths alone are more than there may be landmarks.
-    """
-    if len(points) <= 4 * MAX_LANDMARKS:
-        return points
-    if len(np.unique(np.floor(2 * points))) > MAX_LANDMARKS:
-        return None
-    return points[np.unique(np.floor(16 * points), return_index=True)[1]]
+    basis = Landmarks(kernel, points[chosen])
+    phi = weights.T @ basis.terms(between, len(weights))
+    if (diagonal - np.einsum("an,an->n", phi, phi)).max(initial=0.0) > 100 * error * diagonal:
+        return None  # well met at the thinned points, but not between them: a kernel with a kink
+    return Expansion(basis, weights, np.ones(len(chosen)), 0.0, diagonal)
 
 
 class Column(Protocol):
