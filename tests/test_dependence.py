@@ -205,7 +205,8 @@ def test_a_million_rows_with_cauchy_tails_are_refused_with_a_cure():
 
 
 def test_bandwidths_of_many_rows_come_from_a_seeded_sample_and_the_result_says_so(monkeypatch):
-    monkeypatch.setattr(dependence, "MEDIAN_ROWS", 500)
+    for room in ("engine", "problem"):
+        monkeypatch.setattr(f"dagtune.{room}.MEDIAN_ROWS", 500)
     X = np.random.default_rng(6).normal(size=(2000, 2))
     one, two = (measure_dependence(X, engine=engine) for engine in ("lowrank", "dense"))
     assert one.notes == two.notes
@@ -275,13 +276,18 @@ def test_progress_runs_from_nothing_to_all():
 
 def test_a_kernel_of_ones_own_takes_either_path():
     X = data("random", 150)
-    mine = lambda x, y: np.exp(-0.5 * (x - y) ** 2)  # noqa: E731
+
+    def mine(x, y):
+        return np.exp(-0.5 * (x - y) ** 2)
+
+    def rough(x, y):
+        return np.minimum(np.abs(x), np.abs(y))
+
     reference = measure_dependence(X, bandwidth=0.8, engine="dense")
     for engine in ("lowrank", "dense"):
         assert measure_dependence(X, kernel=mine, bandwidth=0.8, engine=engine).second == pytest.approx(
             reference.second, abs=1e-8 * reference.second.max()
         )
-    rough = lambda x, y: np.minimum(np.abs(x), np.abs(y))  # noqa: E731
     assert measure_dependence(np.random.default_rng(0).normal(size=(1000, 2)), kernel=rough).engine == "dense"
 
 

@@ -1,4 +1,4 @@
-"""First and second order HSIC from moments; the dense path; Dependence.
+"""First and second order HSIC: of all variables, of a pair, and whether it could be chance.
 
 ``HSIC(x, y) = tr(K H L H) / (n - 1)^2`` with kernel matrices K and L of the two samples and the centring matrix H.
 First order: ``HSIC(X_i, X_j)``. Second order: ``HSIC(X_i, X_j + X_k)``, the paper's Proposition 2, or with
@@ -11,39 +11,22 @@ Two paths give the same numbers. *Low rank*: features of every column, one block
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import gamma, norm
 
-from dagtune.features import (
-    NOTHING,
-    TOLERANCE,
-    Column,
-    Expansion,
-    Features,
-    JointColumn,
-    Sample,
-    SumColumn,
-    add_up,
-    expand,
-)
-from dagtune.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
-from dagtune.moments import BATCH, CHUNK_ROWS, Rows, compress_columns, cross_products, extremes
-from dagtune.parallel import count_threads, one_blas_thread, parallel_map
-from dagtune.validation import (
-    InputError,
-    check_choice,
-    check_count,
-    check_vector_pair,
-    format_bytes,
-    parse_memory,
-    read_table,
-)
+from dagtune.dense import Dense, PointSide, dense_products
+from dagtune.engine import choose_path
+from dagtune.kernels import Kernel, as_kernel, bandwidth_of, check_bandwidth
+from dagtune.lowrank import LowRank
+from dagtune.parallel import count_threads, one_blas_thread
+from dagtune.problem import Progress, combinations, exact_shift, pose, refuse_if_larger, silent, symmetric
+from dagtune.validation import InputError, check_choice, check_count, check_vector_pair, format_bytes
 
 __all__ = [
     "Dependence",
@@ -55,48 +38,8 @@ __all__ = [
     "measure_dependence",
 ]
 
-Progress = Callable[[str, float], None]
-
 #: Above this many variables the (d, d, d) array is not formed; blocks of it are handed out instead.
 MAX_WIDTH = {2: 200, 3: 50}
-#: Rates for choosing a path, per thread: floating-point operations and kernel values a second.
-_FLOPS, _KERNEL_VALUES = 2e10, 1e8
-#: "auto" refuses a dense run that would take longer than this.
-_MAX_HOURS = 2.0
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """What is asked: whose dependence on what, through which kernel, with which means."""
-
-    rows: Rows
-    names: tuple[str, ...]
-    kernel: Kernel
-    bandwidth: str | float
-    combine: Literal["sum", "joint"]
-    threads: int
-    memory: int
-    progress: Progress
-
-    def label(self, members: Sequence[int]) -> str:
-        return " + ".join(repr(self.names[m]) for m in members)
-
-
-@dataclass(frozen=True)
-class _Scaled:
-    """A column seen by its kernel: which variables are added, where its middle is, and in which unit."""
-
-    members: tuple[int, ...]
-    origin: float
-    bandwidth: float
-    expansion: Expansion | None
-
-
-def _silent(phase: str, done: float) -> None:
-    pass
-
-
-# --------------------------------------------------------------------------------------------------------- results
 
 
 @dataclass
@@ -154,7 +97,7 @@ class Dependence:
         Up to 200 variables they come from ``second``; above that they are computed as they are asked for.
         """
         if order in self.higher:
-            members = _combinations(len(self.names), order)
+            members = combinations(len(self.names), order)
             for start in range(0, len(members), 4096):
                 some = members[start : start + 4096]
                 yield some, self.higher[order][(slice(None), *some.T)]
@@ -216,20 +159,20 @@ def measure_dependence(
     check_choice("combine", combine, ("sum", "joint"))
     if combine == "joint" and order == 3:
         raise InputError("combine='joint' is there for two variables: pass order=2, or combine='sum'")
-    problem = _pose(X, kernel, bandwidth, combine, memory, threads, progress)
+    problem = pose(X, kernel, bandwidth, combine, memory, threads, progress)
     d = problem.rows.width
     held = [o for o in range(2, order + 1) if d <= MAX_WIDTH[o]]
-    _refuse_if_larger(problem.memory, sum(8 * d ** (o + 1) for o in held))
+    refuse_if_larger(problem.memory, sum(8 * d ** (o + 1) for o in held))
     check_choice("engine", engine, ("auto", "dense", "lowrank"))
     with one_blas_thread():
-        plan = _plan(problem, engine, [_combinations(d, o) for o in range(1, order + 1)])
-        found = plan.values(_combinations(d, 1))
-        first = _symmetric(found.values)
+        path = choose_path(problem, engine, [combinations(d, o) for o in range(1, order + 1)])
+        found = path.values(combinations(d, 1))
+        first = symmetric(found.values)
         higher: dict[int, np.ndarray] = {}
         bound = found.bound
         for o in held:
             cube = np.empty((d,) * (o + 1))
-            for members, block in plan.blocks(_combinations(d, o), o):
+            for members, block in path.blocks(combinations(d, o), o):
                 for shuffled in set(itertools.permutations(range(o))):
                     cube[(slice(None), *members.T[list(shuffled)])] = block.values
                 bound = max(bound, block.bound)
@@ -239,18 +182,18 @@ def measure_dependence(
         names=problem.names,
         kernel=problem.kernel.name,
         bandwidth=problem.bandwidth,
-        bandwidths=plan.bandwidths(),
+        bandwidths=path.bandwidths(),
         combine=combine,
-        engine=plan.name,
-        reason=plan.reason,
+        engine=path.name,
+        reason=path.reason,
         n_samples=problem.rows.count,
         error_bound=2 * bound + bound * bound,
         ranks=found.ranks,
-        notes=plan.notes,
+        notes=path.notes,
         traces=found.traces,
         diagonal_squares=found.diagonal_squares,
         higher=higher,
-        source=plan.stream,
+        source=partial(_stream, path, d),
     )
 
 
@@ -259,7 +202,7 @@ def dependence_blocks(X: Any, *, order: int = 2, **options: Any) -> Iterator[tup
 
     For more variables than the (d, d, d) array of :func:`measure_dependence` can hold. Options are the same.
     """
-    problem = _pose(
+    problem = pose(
         X,
         options.pop("kernel", "gaussian"),
         options.pop("bandwidth", "median"),
@@ -273,8 +216,8 @@ def dependence_blocks(X: Any, *, order: int = 2, **options: Any) -> Iterator[tup
         raise InputError(f"unknown option {next(iter(options))!r} for dependence_blocks")
     d = problem.rows.width
     with one_blas_thread():
-        plan = _plan(problem, engine, [_combinations(d, 1), _combinations(d, order)])
-    yield from plan.stream(order)
+        path = choose_path(problem, engine, [combinations(d, 1), combinations(d, order)])
+    yield from _stream(path, d, order)
 
 
 def hsic(
@@ -371,507 +314,10 @@ class _NullMoments:
         return np.where(mean > 0, tail, norm.sf((statistics - mean) / np.sqrt(variance)))
 
 
-# ------------------------------------------------------------------------------------------------ posing the problem
-
-
-def _pose(
-    X: Any,
-    kernel: Any,
-    bandwidth: Any,
-    combine: Any,
-    memory: str | int,
-    threads: int | None,
-    progress: Progress | None,
-) -> _Problem:
-    table = read_table(X)
-    found = as_kernel(kernel)
-    return _Problem(
-        rows=Rows(table.values, _exact_shift(table.values) if found.of == "difference" else None),
-        names=table.names,
-        kernel=found,
-        bandwidth=check_bandwidth(bandwidth),
-        combine=combine,
-        threads=count_threads(threads),
-        memory=parse_memory(memory),
-        progress=progress or _silent,
-    )
-
-
-def _exact_shift(values: np.ndarray) -> np.ndarray:
-    """A shift near the middle of each column that costs no digit: a multiple of a power of two above the range.
-
-    Values around 1e9 come near 0 exactly, as multiples of their own last bit; ordinary columns and integers are left
-    as they are, so sums of them keep their ties.
-    """
-    low, high = values.min(axis=0), values.max(axis=0)
-    unit = 2.0 ** np.ceil(np.log2(high - low))
-    return np.round((low / 2 + high / 2) / unit) * unit
-
-
-def _combinations(d: int, order: int) -> np.ndarray:
-    """(count, order) of positions j <= k <= ..., lexicographic."""
-    return np.array(list(itertools.combinations_with_replacement(range(d), order)), dtype=np.int64).reshape(-1, order)
-
-
-def _symmetric(values: np.ndarray) -> np.ndarray:
-    return (values + values.T) / 2
-
-
-def _refuse_if_larger(memory: int, needed: float) -> None:
-    if needed > memory:
-        raise InputError(
-            f"this needs about {format_bytes(needed)} and memory={format_bytes(memory)!r} is allowed: pass "
-            f"memory='{math.ceil(needed / 2**20)}MiB', or fewer columns"
-        )
-
-
-# ------------------------------------------------------------------------------------------------ choosing the path
-
-
-@dataclass(frozen=True)
-class _Found:
-    """tr(K_i L_c) / (n - 1)^2 for every variable i and candidate c, with the error bound of one side."""
-
-    values: np.ndarray
-    bound: float
-    ranks: np.ndarray
-    traces: np.ndarray
-    diagonal_squares: np.ndarray
-
-
-def _scale(problem: _Problem, members: np.ndarray, sample: np.ndarray, *, expanded: bool) -> list[_Scaled]:
-    """Each column X_j + X_k + ... with its origin and bandwidth, and if asked for its expansion."""
-    found = extremes(problem.rows, members, problem.threads) if expanded else None
-
-    def one(c: int) -> _Scaled:
-        column = tuple(int(m) for m in members[c])
-        x = add_up(sample, column)
-        if x.max() - x.min() <= 8 * np.finfo(float).eps * np.abs(sample[list(column)]).max():
-            return _Scaled(column, 0.0, math.inf, NOTHING)  # such as x + (-x): nothing depends on a constant
-        bandwidth = bandwidth_of(x, problem.bandwidth) if problem.kernel.takes_bandwidth else 1.0
-        if found is None:
-            return _Scaled(column, 0.0, bandwidth, None)
-        what = Sample(bandwidth, float(found.low[c]), float(found.high[c]), float(found.smallest[c]), x)
-        return _Scaled(column, what.origin(problem.kernel), bandwidth, expand(problem.kernel, what))
-
-    return parallel_map(one, range(len(members)), problem.threads)
-
-
-def _plan(problem: _Problem, engine: str, wanted: Sequence[np.ndarray]) -> _LowRank | _Dense:
-    """The path to take for the combinations ``wanted``, the first of them the single variables."""
-    problem.progress("bandwidths", 0.0)
-    sample = problem.rows.sample(MEDIAN_ROWS)
-    if engine == "dense":
-        return _Dense(problem, sample, "engine='dense' was asked for")
-    count = sum(map(len, wanted))
-    dense_seconds = _dense_seconds(problem, count)
-    try:
-        scaled, looked = _look(problem, sample, wanted)
-        seconds = _lowrank_seconds(problem, scaled, looked, count)
-        if engine == "lowrank":
-            return _LowRank(problem, sample, scaled, "engine='lowrank' was asked for")
-        if min(seconds, dense_seconds) > 3600 * _MAX_HOURS:
-            widest = max(looked, key=lambda one: 0 if one.expansion is None else len(one.expansion.signs))
-            raise InputError(_too_slow(problem, widest, sample, seconds, dense_seconds))
-        against = f"about {_say_seconds(seconds)} against {_say_seconds(dense_seconds)} on the dense path"
-        if seconds <= dense_seconds:
-            return _LowRank(problem, sample, scaled, against)
-        return _Dense(
-            problem, sample, f"about {_say_seconds(dense_seconds)} against {_say_seconds(seconds)} in low rank"
-        )
-    except _NoExpansionError as error:
-        rough = error.column
-    column = problem.label(rough.members)
-    if engine == "lowrank":
-        raise InputError(
-            f"kernel {problem.kernel.name!r} has no low-rank expansion for column {column}: use engine='dense', or "
-            "engine='auto' to let the cost decide"
-        )
-    if dense_seconds > 3600 * _MAX_HOURS:
-        raise InputError(_too_slow(problem, rough, sample, math.inf, dense_seconds))
-    why = f"kernel {problem.kernel.name!r} has no short expansion for column {column}"
-    return _Dense(problem, sample, f"{why} (heavy tails, or a kernel that is not smooth)")
-
-
-def _look(problem: _Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) -> tuple[list[_Scaled], list[_Scaled]]:
-    """The single variables, and some of the combinations: enough to know what all of them cost."""
-    scaled = _scale(problem, wanted[0], sample, expanded=True)
-    looked = list(scaled)
-    for one in scaled:
-        if one.expansion is None:
-            raise _NoExpansionError(one)
-    if problem.combine == "sum":
-        for members in wanted[1:]:
-            looked += _scale(problem, members[:: max(len(members) // 32, 1)], sample, expanded=True)
-    return scaled, looked
-
-
-def _too_slow(problem: _Problem, rough: _Scaled, sample: np.ndarray, seconds: float, dense_seconds: float) -> str:
-    x = add_up(sample, rough.members)
-    wide = "has no low-rank expansion" if math.isinf(seconds) else f"would take {_say_seconds(seconds)} in low rank"
-    return (
-        f"column {problem.label(rough.members)} spreads over {np.ptp(x) / rough.bandwidth:.3g} bandwidths and {wide}, "
-        f"and the dense path would take {_say_seconds(dense_seconds)} for {problem.rows.count} rows: winsorise the "
-        "column or replace it by ranks, pass a wider bandwidth, take a sample of the rows, or insist with engine="
-    )
-
-
-def _say_seconds(seconds: float) -> str:
-    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.2g} seconds"
-
-
-def _dense_seconds(problem: _Problem, count: int) -> float:
-    """n^2 / 2 kernel values of each column (twice for the variables), and as many products for each pair."""
-    half = problem.rows.count**2 / 2
-    d = problem.rows.width
-    work = half * (count + 2 * d) / _KERNEL_VALUES + half * 2 * d * count / _FLOPS
-    return (work + 2e-5 * count) / problem.threads
-
-
-def _lowrank_seconds(problem: _Problem, singles: Sequence[_Scaled], looked: Sequence[_Scaled], count: int) -> float:
-    """Terms and features of each column, twice, and the product of all features."""
-    n = problem.rows.count
-
-    def sizes(columns: Sequence[_Scaled]) -> tuple[float, float]:
-        found = [one.expansion for one in columns if one.expansion is not None]
-        return float(np.mean([len(e.weights) for e in found])), float(np.mean([len(e.signs) for e in found]))
-
-    terms, rank = sizes(looked)
-    variables = sizes(singles)[1] * len(singles)
-    if problem.combine == "joint":  # products of features: about a third of them matter
-        terms, rank = rank**2 / 3, rank**2 / 3
-    features = n * count * (4 * terms * rank + 2 * rank * rank) + count * 20 * rank**3
-    return ((features + 2 * n * variables * rank * count) / _FLOPS + 3e-4 * count) / problem.threads
-
-
-# ------------------------------------------------------------------------------------------------ the low-rank path
-
-
-class _NoExpansionError(Exception):
-    """A variable turned out to have no short expansion."""
-
-    def __init__(self, column: _Scaled) -> None:
-        super().__init__(column)
-        self.column = column
-
-
-class _LowRank:
-    """Features of every column, one blocked matrix product: linear in rows, no n x n matrix."""
-
-    name = "lowrank"
-
-    def __init__(self, problem: _Problem, sample: np.ndarray, scaled: list[_Scaled], reason: str) -> None:
-        self.reason = reason
-        self._problem = problem
-        self._sample = sample
-        self._scaled = scaled
-        self._rows = problem.rows
-        self._children = self._features_of_variables(centred=True)
-        self._parts = self._features_of_variables(centred=False) if problem.combine == "joint" else []
-        self._rank = sum(child.rank for child in self._children)
-        self._rows = self._choose_chunks()
-        self._rough = 0  # sums that had to take the dense path
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        rough = f"{self._rough} sums have no short expansion and were measured densely" if self._rough else ""
-        return (*_notes(self._problem), *([rough] if rough else []))
-
-    def bandwidths(self) -> np.ndarray:
-        return _bandwidths(self._problem, self._scaled)
-
-    def values(self, members: np.ndarray) -> _Found:
-        """All variables against the columns ``members``, in one pass over the rows."""
-        columns: dict[int, Column] = {}
-        rough: list[int] = []
-        if len(members[0]) == 1:
-            candidates = {c: self._children[int(m)] for c, (m,) in enumerate(members)}
-        elif self._problem.combine == "joint":
-            height = float(np.abs(self._problem.kernel(self._sample[:, :256], self._sample[:, :256])).max())
-            for c, (j, k) in enumerate(members):
-                columns[c] = JointColumn.of(self._parts[j], self._parts[k], self._problem.rows.count, max(height, 1.0))
-            candidates = dict(zip(columns, compress_columns(self._rows, list(columns.values()), self._problem.threads)))
-        else:
-            found = self._features(_scale(self._problem, members, self._sample, expanded=True))
-            candidates = {c: one for c, one in enumerate(found) if one is not None}
-            rough = [c for c, one in enumerate(found) if one is None]
-        values = np.empty((len(self._children), len(members)))
-        products, diagonal_squares = cross_products(
-            self._rows, self._children, list(candidates.values()), self._problem.threads
-        )
-        values[:, list(candidates)] = products / (self._problem.rows.count - 1) ** 2
-        if rough:
-            self._rough += len(rough)
-            values[:, rough] = _Dense(self._problem, self._sample, "").values(members[rough]).values
-        return _Found(
-            values=values,
-            bound=max((one.bound for one in (*self._children, *candidates.values())), default=0.0),
-            ranks=np.array([child.rank for child in self._children]),
-            traces=np.array([child.signs @ child.sizes for child in self._children]),
-            diagonal_squares=diagonal_squares,
-        )
-
-    def blocks(self, members: np.ndarray, order: int) -> Iterator[tuple[np.ndarray, _Found]]:
-        """The columns ``members`` in blocks whose products fit the memory allowed."""
-        size = self._group_size()
-        for start in range(0, len(members), size):
-            self._problem.progress(f"order {order}", start / len(members))
-            yield members[start : start + size], self.values(members[start : start + size])
-        self._problem.progress(f"order {order}", 1.0)
-
-    def stream(self, order: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        return _stream(self, self._problem, order)
-
-    def pair(self) -> _Pair:
-        """The two variables of a problem of two, for :func:`hsic` and its test."""
-        children = self._children
-        products, diagonal_squares = cross_products(self._rows, children, children, self._problem.threads)
-
-        def shuffler() -> Callable[[np.ndarray], float]:
-            x, y = (child.values(self._problem.rows.block(slice(None))) for child in children)
-            signs = np.multiply.outer(children[0].signs, children[1].signs)
-            return lambda order: float(np.vdot(signs, (x @ y[:, order].T) ** 2))
-
-        traces = np.array([child.signs @ child.sizes for child in children])
-        return _Pair(self._problem.rows.count, _symmetric(products), traces, diagonal_squares, shuffler)
-
-    def _features_of_variables(self, *, centred: bool) -> list[Features]:
-        found = self._features(self._scaled, centred=centred)
-        for one, scaled in zip(found, self._scaled):
-            if one is None:
-                raise _NoExpansionError(scaled)
-        return [one for one in found if one is not None]
-
-    def _features(self, scaled: Sequence[_Scaled], *, centred: bool = True) -> list[Features | None]:
-        """Features of each column; those whose bound is not met at first come from a finer expansion.
-
-        None for a column without expansion, or whose landmarks miss some of the rows.
-        """
-        tolerance = TOLERANCE if centred else TOLERANCE / 20
-        found: list[Features | None] = [None] * len(scaled)
-        todo = [c for c, one in enumerate(scaled) if one.expansion is not None]
-        for fine in (not centred, True):
-            columns = [self._column(scaled[c], centred=centred, fine=fine) for c in todo]
-            better = compress_columns(self._rows, columns, self._problem.threads, centred=centred, tolerance=tolerance)
-            for c, one in zip(todo, better):
-                lost = columns[todo.index(c)].expansion.diagonal is not None and one.bound > TOLERANCE
-                found[c] = None if lost else one
-            todo = [c for c, one in zip(todo, better) if one.bound > tolerance / 2]
-            if fine or not todo:
-                break
-        return found
-
-    def _column(self, one: _Scaled, *, centred: bool, fine: bool) -> SumColumn:
-        expansion = one.expansion
-        if expansion is not NOTHING and (fine or not centred):
-            found = extremes(self._problem.rows, np.array([one.members]), 1)
-            what = Sample(
-                one.bandwidth,
-                float(found.low[0]),
-                float(found.high[0]),
-                float(found.smallest[0]),
-                add_up(self._sample, one.members),
-            )
-            expansion = expand(self._problem.kernel, what, centred=centred, fine=fine) or expansion
-        assert expansion is not None
-        return SumColumn(one.members, one.origin, one.bandwidth, expansion)
-
-    def _choose_chunks(self) -> Rows:
-        """Rows in chunks whose features fit a third of the memory; a chunk of 256 rows that does not is refused."""
-        problem = self._problem
-        a_row = 8 * (3 * self._rank + problem.threads * 2 * BATCH * self._widest())
-        fits = int(problem.memory / 3 / a_row)
-        if fits < min(256, problem.rows.count):
-            _refuse_if_larger(problem.memory, 3 * a_row * 256)
-        return problem.rows.rechunked(max(min(CHUNK_ROWS, fits), 1))
-
-    def _group_size(self) -> int:
-        """Candidates whose products with all children fit a third of the memory."""
-        a_candidate = 8 * 2 * max(self._rank, 1) * self._widest()
-        size = int(self._problem.memory / 3 / a_candidate)
-        if size < 1:
-            _refuse_if_larger(self._problem.memory, 3 * a_candidate)
-        return max(size // BATCH * BATCH, size if size < BATCH else BATCH)
-
-    def _widest(self) -> int:
-        ranks = [child.rank for child in self._children]
-        if self._problem.combine == "joint":
-            return max(max(ranks) ** 2 // 2, 1)
-        return max(ranks) + 4
-
-
-# --------------------------------------------------------------------------------------------------- the dense path
-
-
-class _Side(Protocol):
-    """A sample whose kernel matrix can be had tile by tile."""
-
-    def tile(self, rows: slice, columns: slice) -> np.ndarray: ...
-
-
-@dataclass(frozen=True)
-class _PointSide:
-    """Kernel matrix of points (n, p), in units of the bandwidth."""
-
-    kernel: Kernel
-    points: np.ndarray
-
-    def tile(self, rows: slice, columns: slice) -> np.ndarray:
-        return self.kernel.matrix(self.points[rows], self.points[columns])
-
-
-@dataclass(frozen=True)
-class _SumSide:
-    """Kernel matrix of X_j + X_k + ..., added up when a tile is asked for."""
-
-    kernel: Kernel
-    data: np.ndarray
-    column: _Scaled
-
-    def tile(self, rows: slice, columns: slice) -> np.ndarray:
-        x, y = (add_up(self.data[:, part], self.column.members) / self.column.bandwidth for part in (rows, columns))
-        return self.kernel(x[:, None], y[None, :])
-
-
-@dataclass(frozen=True)
-class _ProductSide:
-    """The elementwise product of kernel matrices."""
-
-    parts: tuple[_Side, ...]
-
-    def tile(self, rows: slice, columns: slice) -> np.ndarray:
-        return np.prod([part.tile(rows, columns) for part in self.parts], axis=0)
-
-
-class _Dense:
-    """Kernel matrices tile by tile: any kernel, any tails, quadratic in rows, within the memory allowed."""
-
-    name = "dense"
-
-    def __init__(self, problem: _Problem, sample: np.ndarray, reason: str) -> None:
-        self.reason = reason
-        self.notes = _notes(problem)
-        self._problem = problem
-        self._sample = sample
-        self._data = problem.rows.block(slice(None))
-        self._singles = _scale(problem, _combinations(problem.rows.width, 1), sample, expanded=False)
-        self._children = [_SumSide(problem.kernel, self._data, one) for one in self._singles]
-
-    def bandwidths(self) -> np.ndarray:
-        return _bandwidths(self._problem, self._singles)
-
-    def values(self, members: np.ndarray) -> _Found:
-        candidates: list[_Side]
-        if self._problem.combine == "joint" and len(members[0]) > 1:
-            candidates = [_ProductSide(tuple(self._children[m] for m in some)) for some in members]
-        else:
-            scaled = _scale(self._problem, members, self._sample, expanded=False)
-            candidates = [_SumSide(self._problem.kernel, self._data, one) for one in scaled]
-        problem = self._problem
-        dense = _dense_products(
-            problem.rows.count, self._children, candidates, problem.threads, problem.memory, problem.progress
-        )
-        return _Found(
-            values=dense.products / (self._problem.rows.count - 1) ** 2,
-            bound=0.0,
-            ranks=np.zeros(0, dtype=np.int64),
-            traces=dense.traces,
-            diagonal_squares=dense.diagonal_squares,
-        )
-
-    def blocks(self, members: np.ndarray, order: int) -> Iterator[tuple[np.ndarray, _Found]]:
-        for start in range(0, len(members), 4096):
-            yield members[start : start + 4096], self.values(members[start : start + 4096])
-
-    def stream(self, order: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        return _stream(self, self._problem, order)
-
-
-@dataclass(frozen=True)
-class _DenseProducts:
-    products: np.ndarray
-    traces: np.ndarray
-    diagonal_squares: np.ndarray
-
-
-def _dense_products(
-    count: int,
-    children: Sequence[_Side],
-    candidates: Sequence[_Side],
-    threads: int,
-    memory: int,
-    progress: Progress,
-) -> _DenseProducts:
-    """tr(H K_i H L_c) for every child and candidate, the children's traces, and the sums of their squared diagonals.
-
-    H is idempotent, so centring the children is enough. Both matrices are symmetric: tiles above the diagonal count
-    twice, those below are never formed.
-    """
-    batch = 8
-    # a tile of each child, and for each thread a batch of candidates with the temporaries of a kernel
-    a_value = 8 * (len(children) + threads * (batch + 4))
-    side = min(int(math.sqrt(memory / 2 / a_value)), 1024)
-    if side < min(count, 16):
-        _refuse_if_larger(memory, 2 * a_value * 16**2)
-    spans = [slice(start, min(start + side, count)) for start in range(0, count, side)]
-    tiles = list(itertools.combinations_with_replacement(spans, 2))
-    sums = np.zeros((len(children), count))
-    diagonal = np.zeros((len(children), count))
-
-    def add_rows(i: int) -> None:
-        for a, b in tiles:
-            tile = children[i].tile(a, b)
-            sums[i, a] += tile.sum(axis=1)
-            if a == b:
-                diagonal[i, a] = tile.diagonal()
-            else:
-                sums[i, b] += tile.sum(axis=0)
-
-    parallel_map(add_rows, range(len(children)), threads)
-    means = sums / count
-    grand = means.mean(axis=1)
-    diagonal += grand[:, None] - 2 * means
-    products = np.zeros((len(children), len(candidates)))
-    batches = [slice(start, start + batch) for start in range(0, len(candidates), batch)]
-    for t, (a, b) in enumerate(tiles):
-        progress("dense tiles", t / len(tiles))
-        left = np.empty((len(children), (a.stop - a.start) * (b.stop - b.start)))
-
-        def fill(i: int, a: slice = a, b: slice = b, left: np.ndarray = left) -> None:
-            tile = children[i].tile(a, b)
-            left[i] = (tile + (grand[i] - means[i, a][:, None] - means[i, b][None, :])).ravel()
-
-        def multiply(some: slice, a: slice = a, b: slice = b, left: np.ndarray = left) -> None:
-            right = np.stack([candidate.tile(a, b).ravel() for candidate in candidates[some]])
-            products[:, some] += (1 if a == b else 2) * (left @ right.T)
-
-        parallel_map(fill, range(len(children)), threads)
-        parallel_map(multiply, batches, threads)
-    progress("dense tiles", 1.0)
-    return _DenseProducts(products, diagonal.sum(axis=1), np.einsum("it,it->i", diagonal, diagonal))
-
-
-def _stream(plan: _LowRank | _Dense, problem: _Problem, order: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _stream(path: Dense | LowRank, d: int, order: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     with one_blas_thread():
-        for members, found in plan.blocks(_combinations(problem.rows.width, order), order):
+        for members, found in path.blocks(combinations(d, order), order):
             yield members, found.values
-
-
-def _notes(problem: _Problem) -> tuple[str, ...]:
-    notes = []
-    if problem.kernel.takes_bandwidth:
-        if problem.rows.count > MEDIAN_ROWS and problem.bandwidth in ("median", "paper"):
-            notes.append(f"bandwidths are medians over a seeded sample of {MEDIAN_ROWS} of {problem.rows.count} rows")
-    elif not isinstance(problem.bandwidth, str):
-        notes.append(f"kernel {problem.kernel.name!r} takes no bandwidth: bandwidth={problem.bandwidth:g} was not used")
-    return tuple(notes)
-
-
-def _bandwidths(problem: _Problem, scaled: Sequence[_Scaled]) -> np.ndarray:
-    return np.array([one.bandwidth if problem.kernel.takes_bandwidth else np.nan for one in scaled])
 
 
 # -------------------------------------------------------------------------------------------------- a pair of samples
@@ -903,17 +349,17 @@ def _pair(x: Any, y: Any, kernel: Any, bandwidth: Any) -> _Pair:
     found, rule = as_kernel(kernel), check_bandwidth(bandwidth)
     with one_blas_thread():
         if len(sides[0]) > _SMALL and all(side.shape[1] == 1 for side in sides):
-            problem = _pose(np.hstack(sides), found, rule, "sum", _PAIR_MEMORY, None, None)
-            plan = _plan(problem, "auto", [_combinations(2, 1)])
-            if isinstance(plan, _LowRank):
-                return plan.pair()
-        return _dense_pair([_PointSide(found, _in_bandwidths(side, found, rule)) for side in sides])
+            problem = pose(np.hstack(sides), found, rule, "sum", _PAIR_MEMORY, None, None)
+            path = choose_path(problem, "auto", [combinations(2, 1)])
+            if isinstance(path, LowRank):
+                return _lowrank_pair(path)
+        return _dense_pair([PointSide(found, _in_bandwidths(side, found, rule)) for side in sides])
 
 
 def _in_bandwidths(points: np.ndarray, kernel: Kernel, rule: str | float) -> np.ndarray:
     """Points (n, p) in units of their bandwidth."""
     if kernel.of == "difference":
-        points = points - _exact_shift(points)
+        points = points - exact_shift(points)
     if not kernel.takes_bandwidth:
         return points
     if points.shape[1] == 1 or rule == "unit" or not isinstance(rule, str):
@@ -927,9 +373,9 @@ def _in_bandwidths(points: np.ndarray, kernel: Kernel, rule: str | float) -> np.
     return points / (median if rule == "paper" else np.sqrt(median))
 
 
-def _dense_pair(sides: Sequence[_PointSide]) -> _Pair:
+def _dense_pair(sides: Sequence[PointSide]) -> _Pair:
     count = len(sides[0].points)
-    found = _dense_products(count, sides, sides, count_threads(), _PAIR_MEMORY, _silent)
+    found = dense_products(count, sides, sides, count_threads(), _PAIR_MEMORY, silent)
 
     def shuffler() -> Callable[[np.ndarray], float]:
         if 32 * count**2 > _PAIR_MEMORY:
@@ -942,4 +388,17 @@ def _dense_pair(sides: Sequence[_PointSide]) -> _Pair:
         first = first - means[:, None] - means[None, :] + means.mean()
         return lambda order: float(np.vdot(first, second[np.ix_(order, order)]))
 
-    return _Pair(count, _symmetric(found.products), found.traces, found.diagonal_squares, shuffler)
+    return _Pair(count, symmetric(found.products), found.traces, found.diagonal_squares, shuffler)
+
+
+def _lowrank_pair(path: LowRank) -> _Pair:
+    x, y = path.variables
+    found = path.values(combinations(2, 1))
+    count = path.rows.count
+
+    def shuffler() -> Callable[[np.ndarray], float]:
+        left, right = (one.values(path.rows.block(slice(None))) for one in (x, y))
+        signs = np.multiply.outer(x.signs, y.signs)
+        return lambda order: float(np.vdot(signs, (left @ right[:, order].T) ** 2))
+
+    return _Pair(count, symmetric(found.values) * (count - 1) ** 2, found.traces, found.diagonal_squares, shuffler)

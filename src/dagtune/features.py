@@ -303,6 +303,11 @@ class Column(Protocol):
     @property
     def error(self) -> float: ...
 
+    @property
+    def landmarks(self) -> bool:
+        """Whether the error is known at the rows only."""
+        ...
+
     def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
         """(r0, n) values at the rows of a (d, n) chunk, and the sum of what they leave out of the diagonal."""
         ...
@@ -328,6 +333,10 @@ class SumColumn:
     @property
     def error(self) -> float:
         return self.expansion.error
+
+    @property
+    def landmarks(self) -> bool:
+        return self.expansion.diagonal is not None
 
     def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
         phi = self._combine(chunk, self.expansion.weights)
@@ -355,6 +364,7 @@ class JointColumn:
     left: np.ndarray
     right: np.ndarray
     error: float
+    landmarks: bool = False
 
     @classmethod
     def of(cls, first: Features, second: Features, count: int, height: float) -> JointColumn:

@@ -1,0 +1,112 @@
+"""Which path to take, by estimated cost, and a refusal where neither fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dagtune.dense import Dense
+from dagtune.features import add_up
+from dagtune.kernels import MEDIAN_ROWS
+from dagtune.lowrank import LowRank, NoExpansionError
+from dagtune.problem import Problem, Scaled, scale
+from dagtune.validation import InputError
+
+__all__ = ["choose_path"]
+
+#: Rates for choosing a path, per thread: floating-point operations and kernel values a second.
+_FLOPS, _KERNEL_VALUES = 2e10, 1e8
+#: "auto" refuses a dense run that would take longer than this.
+_MAX_HOURS = 2.0
+
+
+def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> LowRank | Dense:
+    """The path to take for the combinations ``wanted``, the first of them the single variables."""
+    problem.progress("bandwidths", 0.0)
+    sample = problem.rows.sample(MEDIAN_ROWS)
+    if engine == "dense":
+        return Dense(problem, sample, "engine='dense' was asked for")
+    count = sum(map(len, wanted))
+    dense_seconds = _dense_seconds(problem, count)
+    try:
+        scaled, looked = _look(problem, sample, wanted)
+        seconds = _lowrank_seconds(problem, scaled, looked, count)
+        if engine == "lowrank":
+            return LowRank(problem, sample, scaled, "engine='lowrank' was asked for")
+        if min(seconds, dense_seconds) > 3600 * _MAX_HOURS:
+            widest = max(looked, key=lambda one: 0 if one.expansion is None else len(one.expansion.signs))
+            raise InputError(_too_slow(problem, widest, sample, seconds, dense_seconds))
+        against = f"about {_say_seconds(seconds)} against {_say_seconds(dense_seconds)} on the dense path"
+        if seconds <= dense_seconds:
+            return LowRank(problem, sample, scaled, against)
+        return Dense(
+            problem, sample, f"about {_say_seconds(dense_seconds)} against {_say_seconds(seconds)} in low rank"
+        )
+    except NoExpansionError as error:
+        rough = error.column
+    column = problem.label(rough.members)
+    if engine == "lowrank":
+        raise InputError(
+            f"kernel {problem.kernel.name!r} has no low-rank expansion for column {column}: use engine='dense', or "
+            "engine='auto' to let the cost decide"
+        )
+    if dense_seconds > 3600 * _MAX_HOURS:
+        raise InputError(_too_slow(problem, rough, sample, math.inf, dense_seconds))
+    why = f"kernel {problem.kernel.name!r} has no short expansion for column {column}"
+    return Dense(problem, sample, f"{why} (heavy tails, or a kernel that is not smooth)")
+
+
+def _look(problem: Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) -> tuple[list[Scaled], list[Scaled]]:
+    """The single variables, and some of the combinations: enough to know what all of them cost."""
+    scaled = scale(problem, wanted[0], sample, expanded=True)
+    looked = list(scaled)
+    for one in scaled:
+        if one.expansion is None:
+            raise NoExpansionError(one)
+    if problem.combine == "sum":
+        for members in wanted[1:]:
+            looked += scale(problem, members[:: max(len(members) // 32, 1)], sample, expanded=True)
+    return scaled, looked
+
+
+def _too_slow(problem: Problem, rough: Scaled, sample: np.ndarray, seconds: float, dense_seconds: float) -> str:
+    x = add_up(sample, rough.members)
+    wide = "has no low-rank expansion" if math.isinf(seconds) else f"would take {_say_seconds(seconds)} in low rank"
+    return (
+        f"column {problem.label(rough.members)} spreads over {np.ptp(x) / rough.bandwidth:.3g} bandwidths and {wide}, "
+        f"and the dense path would take {_say_seconds(dense_seconds)} for {problem.rows.count} rows: winsorise the "
+        "column or replace it by ranks, pass a wider bandwidth, take a sample of the rows, or insist with engine="
+    )
+
+
+def _say_seconds(seconds: float) -> str:
+    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} seconds"
+
+
+def _dense_seconds(problem: Problem, count: int) -> float:
+    """n^2 / 2 kernel values of each column (twice for the variables), and as many products for each pair."""
+    half = problem.rows.count**2 / 2
+    d = problem.rows.width
+    work = half * (count + 2 * d) / _KERNEL_VALUES + half * 2 * d * count / _FLOPS
+    return (work + 2e-5 * count) / problem.threads
+
+
+def _lowrank_seconds(problem: Problem, singles: Sequence[Scaled], looked: Sequence[Scaled], count: int) -> float:
+    """Terms and features of each column, twice, and the product of all features."""
+    n = problem.rows.count
+
+    def sizes(columns: Sequence[Scaled]) -> tuple[float, float]:
+        found = [one.expansion for one in columns if one.expansion is not None]
+        return float(np.mean([len(e.weights) for e in found])), float(np.mean([len(e.signs) for e in found]))
+
+    terms, rank = sizes(looked)
+    variables = sizes(singles)[1] * len(singles)
+    if problem.combine == "joint":  # products of features: about a third of them matter
+        terms, rank = rank**2 / 3, rank**2 / 3
+    features = n * count * (4 * terms * rank + 2 * rank * rank) + count * 20 * rank**3
+    return ((features + 2 * n * variables * rank * count) / _FLOPS + 3e-4 * count) / problem.threads

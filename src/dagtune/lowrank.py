@@ -1,0 +1,146 @@
+"""The low-rank path: features of every column, one blocked matrix product, linear in rows, no n x n matrix.
+
+Everything it needs of the data is a sum over rows, and those live in moments.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dagtune.dense import Dense
+from dagtune.features import NOTHING, TOLERANCE, Column, Features, JointColumn, SumColumn, add_up, expand
+from dagtune.moments import BATCH, CHUNK_ROWS, Rows, compress_columns, cross_products
+from dagtune.problem import Found, Problem, Scaled, bandwidths, notes, refuse_if_larger, scale
+
+__all__ = ["LowRank", "NoExpansionError"]
+
+
+class NoExpansionError(Exception):
+    """A variable turned out to have no short expansion."""
+
+    def __init__(self, column: Scaled) -> None:
+        super().__init__(column)
+        self.column = column
+
+
+class LowRank:
+    """Features of every column, one blocked matrix product: linear in rows, no n x n matrix."""
+
+    name = "lowrank"
+
+    def __init__(self, problem: Problem, sample: np.ndarray, scaled: list[Scaled], reason: str) -> None:
+        self.reason = reason
+        self._problem = problem
+        self._sample = sample
+        self._scaled = scaled
+        self.rows = problem.rows
+        self.variables = self._features_of_variables(centred=True)
+        self._parts = self._features_of_variables(centred=False) if problem.combine == "joint" else []
+        self._rank = sum(child.rank for child in self.variables)
+        self.rows = self._choose_chunks()
+        self._rough = 0  # sums that had to take the dense path
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        rough = f"{self._rough} sums have no short expansion and were measured densely" if self._rough else ""
+        return (*notes(self._problem), *([rough] if rough else []))
+
+    def bandwidths(self) -> np.ndarray:
+        return bandwidths(self._problem, self._scaled)
+
+    def values(self, members: np.ndarray) -> Found:
+        """All variables against the columns ``members``, in one pass over the rows."""
+        columns: dict[int, Column] = {}
+        rough: list[int] = []
+        if len(members[0]) == 1:
+            candidates = {c: self.variables[int(m)] for c, (m,) in enumerate(members)}
+        elif self._problem.combine == "joint":
+            height = float(np.abs(self._problem.kernel(self._sample[:, :256], self._sample[:, :256])).max())
+            for c, (j, k) in enumerate(members):
+                columns[c] = JointColumn.of(self._parts[j], self._parts[k], self._problem.rows.count, max(height, 1.0))
+            candidates = dict(zip(columns, compress_columns(self.rows, list(columns.values()), self._problem.threads)))
+        else:
+            found = self._features(scale(self._problem, members, self._sample, expanded=True))
+            candidates = {c: one for c, one in enumerate(found) if one is not None}
+            rough = [c for c, one in enumerate(found) if one is None]
+        values = np.empty((len(self.variables), len(members)))
+        products, diagonal_squares = cross_products(
+            self.rows, self.variables, list(candidates.values()), self._problem.threads
+        )
+        values[:, list(candidates)] = products / (self._problem.rows.count - 1) ** 2
+        if rough:
+            self._rough += len(rough)
+            values[:, rough] = Dense(self._problem, self._sample, "").values(members[rough]).values
+        return Found(
+            values=values,
+            bound=max((one.bound for one in (*self.variables, *candidates.values())), default=0.0),
+            ranks=np.array([child.rank for child in self.variables]),
+            traces=np.array([child.signs @ child.sizes for child in self.variables]),
+            diagonal_squares=diagonal_squares,
+        )
+
+    def blocks(self, members: np.ndarray, order: int) -> Iterator[tuple[np.ndarray, Found]]:
+        """The columns ``members`` in blocks whose products fit the memory allowed."""
+        size = self._group_size()
+        for start in range(0, len(members), size):
+            self._problem.progress(f"order {order}", start / len(members))
+            yield members[start : start + size], self.values(members[start : start + size])
+        self._problem.progress(f"order {order}", 1.0)
+
+    def _features_of_variables(self, *, centred: bool) -> list[Features]:
+        found = self._features(self._scaled, centred=centred)
+        for one, scaled in zip(found, self._scaled):
+            if one is None:
+                raise NoExpansionError(scaled)
+        return [one for one in found if one is not None]
+
+    def _features(self, scaled: Sequence[Scaled], *, centred: bool = True) -> list[Features | None]:
+        """Features of each column; those whose bound is not met at first come from a finer expansion.
+
+        None for a column without expansion, or whose landmarks miss some of the rows.
+        """
+        tolerance = TOLERANCE if centred else TOLERANCE / 20  # products of uncentred features need some room
+        found: dict[int, Features] = {}
+        todo = [c for c, one in enumerate(scaled) if one.expansion is not None]
+        for fine in (False, True) if centred else (True,):
+            columns = [self._column(scaled[c], centred=centred, fine=fine) for c in todo]
+            better = compress_columns(self.rows, columns, self._problem.threads, centred=centred, tolerance=tolerance)
+            found.update(zip(todo, better))
+            todo = [c for c, one in zip(todo, better) if one.bound > tolerance / 2]
+        for c in todo:
+            if found[c].column.landmarks and found[c].bound > TOLERANCE:
+                del found[c]
+        return [found.get(c) for c in range(len(scaled))]
+
+    def _column(self, one: Scaled, *, centred: bool, fine: bool) -> SumColumn:
+        expansion = one.expansion
+        if expansion is not NOTHING and (fine or not centred):
+            sample = one.sample(add_up(self._sample, one.members))
+            expansion = expand(self._problem.kernel, sample, centred=centred, fine=fine) or expansion
+        assert expansion is not None
+        return SumColumn(one.members, one.origin, one.bandwidth, expansion)
+
+    def _choose_chunks(self) -> Rows:
+        """Rows in chunks whose features fit a third of the memory; a chunk of 256 rows that does not is refused."""
+        problem = self._problem
+        a_row = 8 * (3 * self._rank + problem.threads * 2 * BATCH * self._widest())
+        fits = int(problem.memory / 3 / a_row)
+        if fits < min(256, problem.rows.count):
+            refuse_if_larger(problem.memory, 3 * a_row * 256)
+        return problem.rows.rechunked(max(min(CHUNK_ROWS, fits), 1))
+
+    def _group_size(self) -> int:
+        """Candidates whose products with all children fit a third of the memory."""
+        a_candidate = 8 * 2 * max(self._rank, 1) * self._widest()
+        size = int(self._problem.memory / 3 / a_candidate)
+        if size < 1:
+            refuse_if_larger(self._problem.memory, 3 * a_candidate)
+        return max(size // BATCH * BATCH, size if size < BATCH else BATCH)
+
+    def _widest(self) -> int:
+        ranks = [child.rank for child in self.variables]
+        if self._problem.combine == "joint":
+            return max(max(ranks) ** 2 // 2, 1)
+        return max(ranks) + 4

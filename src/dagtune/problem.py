@@ -1,0 +1,180 @@
+"""What is asked of the engine: whose dependence on what, through which kernel, with which means.
+
+:func:`scale` then sees each column X_j + X_k + ... as its kernel does: from its origin, in units of its bandwidth.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dagtune.features import NOTHING, Expansion, Sample, add_up, expand
+from dagtune.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
+from dagtune.moments import Rows, extremes
+from dagtune.parallel import count_threads, parallel_map
+from dagtune.validation import InputError, format_bytes, parse_memory, read_table
+
+__all__ = [
+    "Found",
+    "Problem",
+    "Progress",
+    "Scaled",
+    "bandwidths",
+    "combinations",
+    "exact_shift",
+    "notes",
+    "pose",
+    "refuse_if_larger",
+    "scale",
+    "silent",
+    "symmetric",
+]
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is asked: whose dependence on what, through which kernel, with which means."""
+
+    rows: Rows
+    names: tuple[str, ...]
+    kernel: Kernel
+    bandwidth: str | float
+    combine: Literal["sum", "joint"]
+    threads: int
+    memory: int
+    progress: Progress
+
+    def label(self, members: Sequence[int]) -> str:
+        return " + ".join(repr(self.names[m]) for m in members)
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A column seen by its kernel: which variables are added, in which unit, from where, and over which range.
+
+    ``expansion`` is None where the kernel has none, or where nobody asked.
+    """
+
+    members: tuple[int, ...]
+    bandwidth: float
+    origin: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    smallest: float = 0.0
+    expansion: Expansion | None = None
+
+    def sample(self, values: np.ndarray) -> Sample:
+        return Sample(self.bandwidth, self.low, self.high, self.smallest, values)
+
+
+def silent(phase: str, done: float) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Found:
+    """tr(K_i L_c) / (n - 1)^2 for every variable i and candidate c, with the error bound of one side."""
+
+    values: np.ndarray
+    bound: float
+    ranks: np.ndarray
+    traces: np.ndarray
+    diagonal_squares: np.ndarray
+
+
+def pose(
+    X: Any,
+    kernel: Any,
+    bandwidth: Any,
+    combine: Any,
+    memory: str | int,
+    threads: int | None,
+    progress: Progress | None,
+) -> Problem:
+    table = read_table(X)
+    found = as_kernel(kernel)
+    return Problem(
+        rows=Rows(table.values, exact_shift(table.values) if found.of == "difference" else None),
+        names=table.names,
+        kernel=found,
+        bandwidth=check_bandwidth(bandwidth),
+        combine=combine,
+        threads=count_threads(threads),
+        memory=parse_memory(memory),
+        progress=progress or silent,
+    )
+
+
+def exact_shift(values: np.ndarray) -> np.ndarray:
+    """A shift near the middle of each column that costs no digit: a multiple of a power of two above the range.
+
+    Values around 1e9 come near 0 exactly, as multiples of their own last bit; ordinary columns and integers are left
+    as they are, so sums of them keep their ties.
+    """
+    low, high = values.min(axis=0), values.max(axis=0)
+    unit = 2.0 ** np.ceil(np.log2(high - low))
+    return np.round((low / 2 + high / 2) / unit) * unit
+
+
+def combinations(d: int, order: int) -> np.ndarray:
+    """(count, order) of positions j <= k <= ..., lexicographic."""
+    return np.array(list(itertools.combinations_with_replacement(range(d), order)), dtype=np.int64).reshape(-1, order)
+
+
+def symmetric(values: np.ndarray) -> np.ndarray:
+    return (values + values.T) / 2
+
+
+def refuse_if_larger(memory: int, needed: float) -> None:
+    if needed > memory:
+        raise InputError(
+            f"this needs about {format_bytes(needed)} and memory={format_bytes(memory)!r} is allowed: pass "
+            f"memory='{math.ceil(needed / 2**20)}MiB', or fewer columns"
+        )
+
+
+def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, expanded: bool) -> list[Scaled]:
+    """Each column X_j + X_k + ... with its origin and bandwidth, and if asked for its expansion."""
+    found = extremes(problem.rows, members, problem.threads) if expanded else None
+
+    def one(c: int) -> Scaled:
+        column = tuple(int(m) for m in members[c])
+        x = add_up(sample, column)
+        if x.max() - x.min() <= 8 * np.finfo(float).eps * np.abs(sample[list(column)]).max():
+            return Scaled(column, math.inf, expansion=NOTHING)  # such as x + (-x): nothing depends on a constant
+        bandwidth = bandwidth_of(x, problem.bandwidth) if problem.kernel.takes_bandwidth else 1.0
+        if found is None:
+            return Scaled(column, bandwidth)
+        what = Sample(bandwidth, float(found.low[c]), float(found.high[c]), float(found.smallest[c]), x)
+        return Scaled(
+            members=column,
+            bandwidth=bandwidth,
+            origin=what.origin(problem.kernel),
+            low=what.low,
+            high=what.high,
+            smallest=what.smallest,
+            expansion=expand(problem.kernel, what),
+        )
+
+    return parallel_map(one, range(len(members)), problem.threads)
+
+
+def notes(problem: Problem) -> tuple[str, ...]:
+    notes = []
+    if problem.kernel.takes_bandwidth:
+        if problem.rows.count > MEDIAN_ROWS and problem.bandwidth in ("median", "paper"):
+            notes.append(f"bandwidths are medians over a seeded sample of {MEDIAN_ROWS} of {problem.rows.count} rows")
+    elif not isinstance(problem.bandwidth, str):
+        notes.append(f"kernel {problem.kernel.name!r} takes no bandwidth: bandwidth={problem.bandwidth:g} was not used")
+    return tuple(notes)
+
+
+def bandwidths(problem: Problem, scaled: Sequence[Scaled]) -> np.ndarray:
+    return np.array([one.bandwidth if problem.kernel.takes_bandwidth else np.nan for one in scaled])
