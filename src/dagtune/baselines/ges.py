@@ -22,6 +22,7 @@ import numpy as np
 from numba import njit
 
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
+from dagtune.baselines.pdag import consistent_extension, cpdag_of_dag
 from dagtune.graph import topological_order
 from dagtune.parallel import one_blas_thread
 from dagtune.validation import InputError, check_choice, read_table
@@ -81,11 +82,11 @@ def learn_ges(
                     gain, A_next = _step(best_into, A, R, float(n), price, allowed, clock, phase)
                     if gain <= _LEAST_GAIN:
                         break
-                    A, gained, steps = _cpdag_of_pdag(A_next), gained + gain, steps + 1
+                    A, gained, steps = cpdag_of_dag(_extension(A_next)), gained + gain, steps + 1
                     clock.tell(f"{phase}, step {steps}, {int((A | A.T).sum()) // 2} edges")
             if not iterate or gained <= before:
                 break
-        dag = _extend(A)
+        dag = _extension(A)
     return Learned(
         method="ges",
         graph=dag,
@@ -138,6 +139,12 @@ def _step(
     if best_x < 0:
         return 0.0, A
     return best, _APPLY[phase](A, best_x, best_y, best_C)
+
+
+def _extension(A: np.ndarray) -> np.ndarray:
+    dag = consistent_extension(A)
+    assert dag is not None, "a valid operator leaves a PDAG that has a consistent extension"
+    return dag
 
 
 # --- the operators: what they do to a CPDAG ---------------------------------------------------------------------------
@@ -461,94 +468,3 @@ def _separated(undirected, left, right, x, y):  # type: ignore[no-untyped-def]
                 queue[tail] = v
                 tail += 1
     return True
-
-
-# --- PDAG -> DAG -> CPDAG ---------------------------------------------------------------------------------------------
-
-
-def _cpdag_of_pdag(A: np.ndarray) -> np.ndarray:
-    """The CPDAG of the DAGs that extend a PDAG consistently."""
-    dag = _extend(A)
-    return _label(dag, topological_order(dag))
-
-
-def _extend(A: np.ndarray) -> np.ndarray:
-    """A DAG with the skeleton and the v-structures of a PDAG (Dor and Tarsi 1992)."""
-    dag, complete = _dor_tarsi(A)
-    assert complete, "a valid operator leaves a PDAG that has a consistent extension"
-    return dag
-
-
-@njit(cache=True)
-def _dor_tarsi(A):  # type: ignore[no-untyped-def]
-    """(DAG, whether one was found): again and again take a sink whose neighbours are adjacent to all around it."""
-    d = len(A)
-    dag = A.copy()
-    rest = A.copy()
-    gone = np.zeros(d, dtype=np.bool_)
-    for _ in range(d):
-        sink = -1
-        for v in range(d):
-            if not gone[v] and _is_extendable_sink(rest, v):
-                sink = v
-                break
-        if sink < 0:
-            return dag, False
-        for u in range(d):
-            if rest[u, sink]:
-                dag[sink, u] = False  # u - sink becomes u -> sink
-            rest[u, sink] = rest[sink, u] = False
-        gone[sink] = True
-    return dag, True
-
-
-@njit(cache=True)
-def _is_extendable_sink(rest, v):  # type: ignore[no-untyped-def]
-    d = len(rest)
-    for u in range(d):
-        if rest[v, u]:
-            if not rest[u, v]:
-                return False
-            for w in range(d):
-                if w != u and (rest[v, w] or rest[w, v]) and not (rest[u, w] or rest[w, u]):
-                    return False
-    return True
-
-
-@njit(cache=True)
-def _label(dag, order):  # type: ignore[no-untyped-def]
-    """CPDAG of a DAG by labelling edges compelled or reversible in order (Chickering 1995, Label-Edges).
-
-    Edges x -> y are taken by y, causes first, and for one y from its latest parent to its earliest.
-    """
-    d = len(dag)
-    unknown = dag.copy()
-    compelled = np.zeros((d, d), dtype=np.bool_)
-    for y in order:
-        for back in range(d):
-            x = order[d - 1 - back]
-            if not unknown[x, y]:
-                continue
-            force_all = False
-            for w in range(d):
-                if compelled[w, x]:
-                    if not dag[w, y]:
-                        force_all = True
-                        break
-                    compelled[w, y] = True
-                    unknown[w, y] = False
-            if not force_all:
-                for z in range(d):
-                    if dag[z, y] and z != x and not dag[z, x]:
-                        force_all = True
-                        break
-            for w in range(d):
-                if unknown[w, y]:
-                    unknown[w, y] = False
-                    compelled[w, y] = force_all
-    pattern = dag.copy()
-    for i in range(d):
-        for j in range(d):
-            if dag[i, j] and not compelled[i, j]:
-                pattern[j, i] = True
-    return pattern
