@@ -5,12 +5,12 @@ Everything it needs of the data is a sum over rows, and those live in moments.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from dagtune.dense import Dense
-from dagtune.features import NOTHING, TOLERANCE, Column, Features, JointColumn, SumColumn, add_up, expand
+from dagtune.features import NOTHING, TOLERANCE, Features, JointColumn, SumColumn, add_up, expand
 from dagtune.moments import BATCH, CHUNK_ROWS, Rows, compress_columns, cross_products
 from dagtune.problem import Found, Problem, Scaled, bandwidths, notes, refuse_if_larger, scale
 
@@ -50,24 +50,15 @@ class LowRank:
     def bandwidths(self) -> np.ndarray:
         return bandwidths(self._problem, self._scaled)
 
-    def values(self, members: np.ndarray) -> Found:
-        """All variables against the columns ``members``, in one pass over the rows."""
-        columns: dict[int, Column] = {}
-        rough: list[int] = []
-        if len(members[0]) == 1:
-            candidates = {c: self.variables[int(m)] for c, (m,) in enumerate(members)}
-        elif self._problem.combine == "joint":
-            height = float(np.abs(self._problem.kernel(self._sample[:, :256], self._sample[:, :256])).max())
-            for c, (j, k) in enumerate(members):
-                columns[c] = JointColumn.of(self._parts[j], self._parts[k], self._problem.rows.count, max(height, 1.0))
-            candidates = dict(zip(columns, compress_columns(self.rows, list(columns.values()), self._problem.threads)))
-        else:
-            found = self._features(scale(self._problem, members, self._sample, expanded=True))
-            candidates = {c: one for c, one in enumerate(found) if one is not None}
-            rough = [c for c, one in enumerate(found) if one is None]
+    def values(self, members: np.ndarray, done: Callable[[float], None] | None = None) -> Found:
+        """All variables against the columns ``members``; two passes over the rows, ``done`` hears how far they are."""
+        halves = (None, None) if done is None else (lambda share: done(share / 2), lambda share: done(0.5 + share / 2))
+        found = self._candidates(members, halves[0])
+        candidates = {c: one for c, one in enumerate(found) if one is not None}
+        rough = [c for c, one in enumerate(found) if one is None]
         values = np.empty((len(self.variables), len(members)))
         products, diagonal_squares = cross_products(
-            self.rows, self.variables, list(candidates.values()), self._problem.threads
+            self.rows, self.variables, list(candidates.values()), self._problem.threads, halves[1]
         )
         values[:, list(candidates)] = products / (self._problem.rows.count - 1) ** 2
         if rough:
@@ -85,9 +76,23 @@ class LowRank:
         """The columns ``members`` in blocks whose products fit the memory allowed."""
         size = self._group_size()
         for start in range(0, len(members), size):
-            self._problem.progress(f"order {order}", start / len(members))
-            yield members[start : start + size], self.values(members[start : start + size])
-        self._problem.progress(f"order {order}", 1.0)
+            some = members[start : start + size]
+
+            def done(share: float, start: int = start, count: int = len(some)) -> None:
+                self._problem.progress(f"order {order}", (start + share * count) / len(members))
+
+            yield some, self.values(some, done)
+
+    def _candidates(self, members: np.ndarray, done: Callable[[float], None] | None) -> list[Features | None]:
+        """Features of the columns ``members``; None for a sum that has no short expansion."""
+        problem = self._problem
+        if members.shape[1] == 1:
+            return [self.variables[m] for m in members[:, 0]]
+        if problem.combine == "sum":
+            return self._features(scale(problem, members, self._sample, expanded=True), done=done)
+        height = max(float(np.abs(problem.kernel(self._sample[:, :256], self._sample[:, :256])).max()), 1.0)
+        columns = [JointColumn.of(self._parts[j], self._parts[k], problem.rows.count, height) for j, k in members]
+        return [*compress_columns(self.rows, columns, problem.threads, done=done)]
 
     def _features_of_variables(self, *, centred: bool) -> list[Features]:
         found = self._features(self._scaled, centred=centred)
@@ -96,7 +101,9 @@ class LowRank:
                 raise NoExpansionError(scaled)
         return [one for one in found if one is not None]
 
-    def _features(self, scaled: Sequence[Scaled], *, centred: bool = True) -> list[Features | None]:
+    def _features(
+        self, scaled: Sequence[Scaled], *, centred: bool = True, done: Callable[[float], None] | None = None
+    ) -> list[Features | None]:
         """Features of each column; those whose bound is not met at first come from a finer expansion.
 
         None for a column without expansion, or whose landmarks miss some of the rows.
@@ -106,7 +113,9 @@ class LowRank:
         todo = [c for c, one in enumerate(scaled) if one.expansion is not None]
         for fine in (False, True) if centred else (True,):
             columns = [self._column(scaled[c], centred=centred, fine=fine) for c in todo]
-            better = compress_columns(self.rows, columns, self._problem.threads, centred=centred, tolerance=tolerance)
+            better = compress_columns(
+                self.rows, columns, self._problem.threads, centred=centred, tolerance=tolerance, done=done
+            )
             found.update(zip(todo, better))
             todo = [c for c, one in zip(todo, better) if one.bound > tolerance / 2]
         for c in todo:

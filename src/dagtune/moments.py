@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from dagtune.features import Column, Features, compress
+from dagtune.features import TOLERANCE, Column, Features, compress
 from dagtune.parallel import parallel_map
 
 __all__ = ["BATCH", "CHUNK_ROWS", "Extremes", "Rows", "compress_columns", "cross_products", "extremes"]
@@ -52,11 +52,17 @@ class Rows:
         for start in range(0, self.count, self._chunk_rows):
             yield self.block(slice(start, start + self._chunk_rows))
 
-    def sum(self, statistic: Callable[[np.ndarray], Sequence[np.ndarray]]) -> list[np.ndarray]:
-        """The statistics of all chunks, added up in the order of the rows."""
+    def sum(
+        self, statistic: Callable[[np.ndarray], Sequence[np.ndarray]], done: Callable[[float], None] | None = None
+    ) -> list[np.ndarray]:
+        """The statistics of all chunks, added up in the order of the rows; ``done`` hears the share of rows behind."""
         totals: list[np.ndarray] | None = None
+        behind = 0
         for chunk in self.chunks():
             found = statistic(chunk)
+            behind += chunk.shape[1]
+            if done is not None:
+                done(behind / self.count)
             if totals is None:
                 totals = list(found)
             else:
@@ -109,10 +115,17 @@ def _extremes(chunk: np.ndarray, members: np.ndarray, part: np.ndarray, found: n
 
 
 def compress_columns(
-    rows: Rows, columns: Sequence[Column], threads: int, *, centred: bool = True, tolerance: float | None = None
+    rows: Rows,
+    columns: Sequence[Column],
+    threads: int,
+    *,
+    centred: bool = True,
+    tolerance: float = TOLERANCE,
+    done: Callable[[float], None] | None = None,
 ) -> list[Features]:
     """Features of each column, from the sums of phi and phi phi^T over the rows."""
-    options = {} if tolerance is None else {"tolerance": tolerance}
+    if not columns:
+        return []
 
     def moments(column: Column, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         phi, left_out = column.phi(chunk)
@@ -122,10 +135,16 @@ def compress_columns(
         found = parallel_map(lambda column: moments(column, chunk), columns, threads)
         return [array for triple in found for array in triple]
 
-    sums = rows.sum(statistic)
+    sums = rows.sum(statistic, done)
     return parallel_map(
         lambda c: compress(
-            columns[c], rows.count, sums[3 * c], sums[3 * c + 1], float(sums[3 * c + 2][0]), centred=centred, **options
+            columns[c],
+            rows.count,
+            sums[3 * c],
+            sums[3 * c + 1],
+            float(sums[3 * c + 2][0]),
+            centred=centred,
+            tolerance=tolerance,
         ),
         range(len(columns)),
         threads,
@@ -133,7 +152,11 @@ def compress_columns(
 
 
 def cross_products(
-    rows: Rows, children: Sequence[Features], candidates: Sequence[Features], threads: int
+    rows: Rows,
+    children: Sequence[Features],
+    candidates: Sequence[Features],
+    threads: int,
+    done: Callable[[float], None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """tr(K_i L_c) for every child i and candidate c, and for each child the sum of (K_i)_tt^2 over the rows t.
 
@@ -156,7 +179,7 @@ def cross_products(
         squares[np.diff(child_starts) == 0] = 0.0
         return [np.einsum("it,it->i", squares, squares), *parallel_map(product, batches, threads)]
 
-    diagonal_squares, *products = rows.sum(statistic)
+    diagonal_squares, *products = rows.sum(statistic, done)
 
     def reduce(batch_and_product: tuple[range, np.ndarray]) -> np.ndarray:
         batch, product = batch_and_product
@@ -165,7 +188,9 @@ def cross_products(
         _block_sums(product, child_starts, _starts(some), child_signs, _signs(some), found)
         return found
 
-    return np.concatenate(parallel_map(reduce, list(zip(batches, products)), threads), axis=1), diagonal_squares
+    nothing = np.empty((len(children), 0))
+    reduced = parallel_map(reduce, list(zip(batches, products)), threads)
+    return np.concatenate([nothing, *reduced], axis=1), diagonal_squares
 
 
 def _starts(features: Sequence[Features]) -> np.ndarray:

@@ -1,0 +1,94 @@
+"""Who may import whom: imports point one way, and heavy extras load only where they are needed."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dagtune
+
+HOME = Path(dagtune.__file__).parent
+EVERYONE = {"graph", "validation"}
+ROOMS = {
+    "validation": set(),
+    "graph": {"validation"},
+    "kernels": EVERYONE,
+    "parallel": EVERYONE,
+    "features": {"kernels", *EVERYONE},
+    "moments": {"features", "kernels", "parallel", *EVERYONE},
+    "problem": {"moments", "features", "kernels", "parallel", *EVERYONE},
+    "dense": {"problem", "moments", "features", "kernels", "parallel", *EVERYONE},
+    "lowrank": {"dense", "problem", "moments", "features", "kernels", "parallel", *EVERYONE},
+    "engine": {"lowrank", "dense", "problem", "moments", "features", "kernels", "parallel", *EVERYONE},
+    "dependence": {"engine", "lowrank", "dense", "problem", "features", "kernels", "parallel", *EVERYONE},
+    "regression": {"moments", "features", "kernels", "parallel", *EVERYONE},
+    "knowledge": EVERYONE,
+    "result": {"knowledge", *EVERYONE},
+    "optimal": {"dependence", *EVERYONE},
+    "tuning": {"dependence", "result", *EVERYONE},
+    "learn": {"optimal", "tuning", "dependence", "kernels", "knowledge", "result", *EVERYONE},
+    "bootstrap": {
+        "dependence",
+        "engine",
+        "lowrank",
+        "problem",
+        "features",
+        "moments",
+        "kernels",
+        "parallel",
+        *EVERYONE,
+    },
+    "estimators": {"learn", "bootstrap", "knowledge", "result", "dependence", "optimal", *EVERYONE},
+    "simulate": EVERYONE,
+    "metrics": EVERYONE,
+    "datasets": EVERYONE,
+    "baselines": {"regression", "parallel", *EVERYONE},
+}
+
+
+def imports_of(path):
+    """Rooms of dagtune that a file imports, anywhere in it, and outside packages it imports at its top."""
+    tree = ast.parse(path.read_text())
+    rooms, outside = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "dagtune":
+            rooms |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dagtune."):
+            rooms.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("dagtune.")}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            outside |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            outside.add(node.module.split(".")[0])
+    return rooms, outside
+
+
+FILES = sorted(path for path in HOME.rglob("*.py") if path != HOME / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOME)))
+def test_a_room_imports_only_what_it_may(path):
+    room = path.relative_to(HOME).parts[0].removesuffix(".py")
+    assert room in ROOMS, f"{room} is a new room: say here what it may import"
+    rooms, outside = imports_of(path)
+    assert rooms - {room} <= ROOMS[room]
+    assert not outside & {"jax", "optax", "ges", "dask", "distributed", "matplotlib", "torch"}
+    if room in EVERYONE:
+        assert outside <= {"numpy", "pandas", "networkx", "dagtune", *sys.stdlib_module_names}
+
+
+def test_imports_form_no_circle():
+    for room, allowed in ROOMS.items():
+        assert room not in allowed
+        assert all(room not in ROOMS[other] for other in allowed), room
+
+
+def test_importing_dagtune_loads_no_heavy_extra():
+    code = "import sys, dagtune; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"jax", "optax", "ges", "dask", "distributed", "matplotlib", "torch"} & set(loaded)
+    assert "numpy" in loaded
