@@ -6,6 +6,7 @@ from itertools import pairwise, product
 
 import networkx as nx
 import numpy as np
+from scipy import interpolate
 
 # --- graphs and SID -------------------------------------------------------------------------------------------------
 
@@ -252,3 +253,129 @@ def _triples(d):
             for k in range(j + 1, d):
                 if i not in (j, k):
                     yield i, j, k
+
+
+# --- additive regressions, on the rows ------------------------------------------------------------------------------
+
+
+def spline_design(x, splines):
+    """(n, splines) cubic B-splines on uniform knots over the range widened by a thousandth, by scipy."""
+    margin = 0.001 * np.ptp(x)
+    step = (np.ptp(x) + 2 * margin) / (splines - 3)
+    knots = x.min() - margin + step * np.arange(-3, splines + 1)
+    return interpolate.BSpline.design_matrix(x, knots, 3).toarray()
+
+
+def additive_hat(X, penalty, splines=10):
+    """(n, n) hat matrix of a penalised additive regression on the columns of X, the mean included.
+
+    Minimises |y - f|^2 + penalty * sum of squared second differences of each column's coefficients: least squares
+    with the penalty as more rows.
+    """
+    n, p = X.shape
+    designs = [spline_design(column, splines) for column in X.T]
+    design = np.hstack([np.ones((n, 1)), *(B - B.mean(axis=0) for B in designs)])
+    rows = np.zeros((p * (splines - 2), design.shape[1]))
+    for k in range(p):
+        block = np.diff(np.eye(splines), n=2, axis=0) * np.sqrt(penalty)
+        rows[k * (splines - 2) : (k + 1) * (splines - 2), 1 + k * splines : 1 + (k + 1) * splines] = block
+    return design @ np.linalg.pinv(np.vstack([design, rows]), rcond=1e-12)[:, :n]
+
+
+def npvar_order(X, sp=0.6):
+    """NPVAR's order, one column at a time, from hat matrices; mgcv divides the penalty of ten P-splines by 16."""
+    left, order = list(range(X.shape[1])), []
+    while left:
+        fits = additive_hat(X[:, order], sp / 16) @ X if order else np.zeros_like(X)
+        best = min(left, key=lambda j: X[:, j].var() - fits[:, j].var())
+        order.append(best)
+        left.remove(best)
+    return order
+
+
+def boosting_counts(X, child, steps=100, rate=0.1, df=4.0, splines=24):
+    """How often each column is taken when ``child`` is boosted on the others, with n x n smoothers."""
+    n, d = X.shape
+    smoothers = {}
+    for j in set(range(d)) - {child}:
+        low, high = -30.0, 30.0
+        for _ in range(80):
+            middle = (low + high) / 2
+            S = additive_hat(X[:, [j]], np.exp(middle), splines)
+            low, high = (middle, high) if np.trace(2 * S - S @ S.T) > df else (low, middle)
+        smoothers[j] = S
+    u = X[:, child] - X[:, child].mean()
+    counts = np.zeros(d, dtype=int)
+    for _ in range(steps):
+        best = min(smoothers, key=lambda j: np.sum((u - smoothers[j] @ u) ** 2))
+        counts[best] += 1
+        u = u - rate * smoothers[best] @ u
+    return counts
+
+
+def include_edges(variance_of, d):
+    """CAM's greedy search by trying every edge anew at every step; variance_of(child, parents) is a regression's."""
+    graph = np.zeros((d, d), dtype=bool)
+    added = []
+    while True:
+        gains = {}
+        for i, j in product(range(d), repeat=2):
+            wider = graph.copy()
+            wider[i, j] = True
+            if i != j and not graph[i, j] and nx.is_directed_acyclic_graph(nx.DiGraph(wider.astype(int))):
+                parents = tuple(np.flatnonzero(graph[:, j]))
+                gains[i, j] = np.log(variance_of(j, parents)) - np.log(variance_of(j, (*parents, i)))
+        if not gains:
+            return graph, added
+        best = max(gains, key=gains.get)
+        graph[best] = True
+        added.append(best)
+
+
+# --- searches over DAGs and their gradients ---------------------------------------------------------------------------
+
+
+def gaussian_bic(X, dag):
+    """-n/2 sum_j log of the residual variance of X_j on its parents - log(n)/2 edges, by least squares on the rows."""
+    n = len(X)
+    centred = X - X.mean(axis=0)
+    total = -0.5 * np.log(n) * dag.sum()
+    for j in range(len(dag)):
+        parents = centred[:, dag[:, j]]
+        slopes = np.linalg.lstsq(parents, centred[:, j], rcond=None)[0]
+        total -= 0.5 * n * np.log(np.mean((centred[:, j] - parents @ slopes) ** 2))
+    return total
+
+
+def acyclicity_by_walks(A, longest=30):
+    """tr(exp(A)) - d as a sum over closed walks: sum_k tr(A^k) / k!."""
+    power, factorial, total = np.eye(len(A)), 1.0, 0.0
+    for k in range(1, longest + 1):
+        power, factorial = power @ A, factorial * k
+        total += np.trace(power) / factorial
+    return total
+
+
+def linear_notears_by_rows(X, W, lambda1, rho, alpha):
+    """NOTEARS' augmented Lagrangian written as in its paper, on centred rows."""
+    centred = X - X.mean(axis=0)
+    h = acyclicity_by_walks(W**2)
+    loss = np.sum((centred - centred @ W) ** 2) / (2 * len(X))
+    return loss + lambda1 * np.abs(W).sum() + rho / 2 * h**2 + alpha * h
+
+
+def mlp_notears_by_loops(X, first_pos, bias_pos, first_neg, bias_neg, second, bias, lambda1, lambda2, rho, alpha):
+    """NOTEARS-MLP's augmented Lagrangian, network by network and row by row; first layers are (d, hidden, d)."""
+    n, d = X.shape
+    first = first_pos - first_neg
+    loss = 0.0
+    for row in X:
+        for j in range(d):
+            units = [
+                1 / (1 + np.exp(-(first[j, u] @ row + bias_pos[j, u] - bias_neg[j, u]))) for u in range(len(first[j]))
+            ]
+            loss += (row[j] - np.dot(second[j], units) - bias[j]) ** 2 / (2 * n)
+    A = np.array([[sum(first[j, u, i] ** 2 for u in range(first.shape[1])) for j in range(d)] for i in range(d)])
+    h = acyclicity_by_walks(A)
+    penalties = lambda1 * (first_pos.sum() + first_neg.sum()) + lambda2 / 2 * ((first**2).sum() + (second**2).sum())
+    return loss + penalties + rho / 2 * h**2 + alpha * h
