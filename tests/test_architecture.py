@@ -88,7 +88,19 @@ def test_imports_form_no_circle():
 
 
 def test_importing_dagtune_loads_no_heavy_extra():
-    code = "import sys, dagtune; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    code = (
+        "import sys, dagtune\n"
+        "for name in dagtune.__all__: getattr(dagtune, name)\n"
+        "print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"jax", "optax", "ges", "dask", "distributed", "matplotlib", "torch"} & set(loaded)
     assert "numpy" in loaded
+
+
+def test_every_public_name_is_there_and_stands_where_it_says():
+    for name in dagtune.__all__:
+        assert getattr(dagtune, name) is not None
+    assert set(dagtune.__all__) == {*dagtune._HOMES, "__version__"} == set(dir(dagtune))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dagtune.nothing

@@ -1,25 +1,85 @@
 """dagtune: causal graphs from observational data by kernel dependence measures.
 
-Everywhere in this package ``A[i, j]`` true means ``i -> j``.
+Everywhere in this package ``A[i, j]`` true means ``i -> j``. Names load when they are first used, so that importing
+the package, and the help of its commands, stay quick.
 """
 
-from dagtune import graph
-from dagtune.dependence import Dependence, dependence_blocks, hsic, hsic_test, independence_pvalues, measure_dependence
-from dagtune.kernels import KERNELS, Kernel, register_kernel
-from dagtune.validation import InputError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dagtune import baselines, datasets, graph, metrics, simulate
+    from dagtune.dependence import (
+        Dependence,
+        dependence_blocks,
+        hsic,
+        hsic_test,
+        independence_pvalues,
+        measure_dependence,
+    )
+    from dagtune.estimators import OptimalTuning
+    from dagtune.kernels import KERNELS, Kernel, register_kernel
+    from dagtune.knowledge import Knowledge
+    from dagtune.result import Result
+    from dagtune.validation import InputError
 
 __version__ = "0.1.0"
+
+#: Where each public name lives; a room of its own stands for itself.
+_HOMES = {
+    "KERNELS": "kernels",
+    "Dependence": "dependence",
+    "InputError": "validation",
+    "Kernel": "kernels",
+    "Knowledge": "knowledge",
+    "OptimalTuning": "estimators",
+    "Result": "result",
+    "baselines": None,
+    "datasets": None,
+    "dependence_blocks": "dependence",
+    "graph": None,
+    "hsic": "dependence",
+    "hsic_test": "dependence",
+    "independence_pvalues": "dependence",
+    "measure_dependence": "dependence",
+    "metrics": None,
+    "register_kernel": "kernels",
+    "simulate": None,
+}
+
 __all__ = [
     "KERNELS",
     "Dependence",
     "InputError",
     "Kernel",
+    "Knowledge",
+    "OptimalTuning",
+    "Result",
     "__version__",
+    "baselines",
+    "datasets",
     "dependence_blocks",
     "graph",
     "hsic",
     "hsic_test",
     "independence_pvalues",
     "measure_dependence",
+    "metrics",
     "register_kernel",
+    "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dagtune' has no attribute {name!r}")
+    home = _HOMES[name]
+    if home is None:
+        return import_module(f"dagtune.{name}")
+    value = getattr(import_module(f"dagtune.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
