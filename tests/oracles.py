@@ -295,7 +295,7 @@ def npvar_order(X, sp=0.6):
 
 def boosting_counts(X, child, steps=100, rate=0.1, df=4.0, splines=24):
     """How often each column is taken when ``child`` is boosted on the others, with n x n smoothers."""
-    n, d = X.shape
+    d = X.shape[1]
     smoothers = {}
     for j in set(range(d)) - {child}:
         low, high = -30.0, 30.0

@@ -48,6 +48,8 @@ __all__ = [
 
 #: Added to the diagonal of G, whose own is 1: columns that copy each other still give a system with an answer.
 RIDGE = 1e-8
+#: The least share of a variance that sums over rows can tell from none; a copy of a parent is left with this.
+LEAST = 1e-12
 #: Quantiles are taken from this many rows, or from all where there are no more.
 _SAMPLE = 50_000
 #: Functions with a smaller share of their variance on the rows than this exist only between the rows.
@@ -295,7 +297,7 @@ class Fit:
     @property
     def log_variance(self) -> float:
         """log of ``variance``."""
-        return float(np.log(max(self.variance, np.finfo(float).tiny)))
+        return float(np.log(self.variance))
 
     @cached_property
     def p_values(self) -> np.ndarray:
@@ -318,7 +320,7 @@ class Fit:
             block = slice(first, first + size)
             # The functions have unit covariance over the rows, so V's eigenvectors are those of the block of H.
             values, vectors = np.linalg.eigh(H[block, block])
-            z = (vectors.T @ self.weights[block]) / np.sqrt(np.maximum(values * noise, np.finfo(float).tiny))
+            z = (vectors.T @ self.weights[block]) / np.sqrt(np.maximum(values, RIDGE) * noise)
             found[k] = _wald_p_value(z[::-1], min(float(ranks[k]), float(size)), residual)
         return found
 
@@ -361,7 +363,8 @@ def fit(
 
     Parameters
     ----------
-    smoothing : "gcv", or theta: one number for all parents, or one for each
+    smoothing : "gcv" (a minimum that no change of one theta alone betters; there may be others), or theta: one number
+        for all parents, or one for each
     functions : use at most so many functions of each parent, the smoothest
     start : log theta from which the search by GCV begins; otherwise a common degree of smoothing is tried first
     max_iterations : cap of the search, an iteration being one Newton step
@@ -425,7 +428,7 @@ class _Problem:
             gcv = self._gcv(1.0, 0.0)
             return Fit(self.child, (), n, 1.0, scale2, none, none, gcv, *where, none, none, np.zeros((0, 0)))
         H, P, w = self._solve(theta)
-        V = max(1 - self.b @ w - w @ (P * w), 0.0)
+        V = max(1 - self.b @ w - w @ (P * w), LEAST)
         edf = self._sums(1 - np.diag(H) * P)
         return Fit(
             self.child, self.parents, n, V, V * scale2, np.array(theta), edf, self._gcv(V, edf.sum()),
@@ -435,7 +438,7 @@ class _Problem:
     def log_gcv(self, rho: np.ndarray) -> float:
         """log GCV at rho."""
         H, P, w = self._solve(np.exp(rho))
-        V = max(1 - self.b @ w - w @ (P * w), 1e-300)
+        V = max(1 - self.b @ w - w @ (P * w), LEAST)
         return float(np.log(self._gcv(V, len(P) - np.diag(H) @ P)))
 
     def derivatives(self, rho: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -449,7 +452,7 @@ class _Problem:
         ts = np.repeat(theta, self.sizes) * self.s
         u = H @ (P * w)
         K = H - (H * P) @ H
-        V = max(1 - self.b @ w - w @ (P * w), 1e-300)
+        V = max(1 - self.b @ w - w @ (P * w), LEAST)
         edf = len(P) - np.diag(H) @ P
         room = 1 - (1 + edf) / self.gram.n
         if room <= 0:
@@ -477,7 +480,48 @@ class _Problem:
         return min(tries, key=self.log_gcv)
 
     def minimise(self, rho: np.ndarray, max_iterations: int) -> tuple[np.ndarray, bool]:
-        """A local minimum of GCV: Newton steps of at most 4 in any log theta, halved until they help, within bounds."""
+        """A minimum of GCV that no change of one theta alone betters: Newton's method, sweep, and again from there."""
+        rho, converged = self.descend(rho, max_iterations)
+        for _ in range(10):
+            elsewhere = self.sweep(rho)
+            if elsewhere is None:
+                break
+            rho, converged = self.descend(elsewhere, max_iterations)
+        return rho, converged
+
+    def sweep(self, rho: np.ndarray) -> np.ndarray | None:
+        """rho with the one change, of one entry to anywhere, that lowers GCV most, or None if none lowers it.
+
+        The system without block k follows from the inverse H with it: ``E = -H_ok H_kk^-1`` and the Schur complement
+        ``M = H_kk^-1 - P_k``, o being the other blocks. From there it is as in :func:`try_each`.
+        """
+        H, P, w = self._solve(np.exp(rho))
+        V = max(1 - self.b @ w - w @ (P * w), LEAST)
+        kept = np.diag(H) * P
+        best, there = np.log(self._gcv(V, len(P) - kept.sum())) - 1e-5, None
+        for k, (first, size) in enumerate(zip(self.firsts, self.sizes)):
+            if self.bounds[0, k] == self.bounds[1, k]:
+                continue
+            own = slice(first, first + size)
+            whole = np.linalg.inv(H[own, own])
+            E = -H[:, own] @ whole
+            E[own] = 0.0
+            K = E.T @ (P[:, None] * E)
+            PEw = E.T @ (P * (w + E @ w[own]))
+            M, v = whole - np.diag(P[own]), whole @ w[own]
+            without = V + v @ w[own] - 2 * w[own] @ PEw + w[own] @ (K @ w[own] + P[own] * w[own])
+            held = kept.sum() - kept[own].sum() - np.sum(K * H[own, own])
+            others = len(P) - size
+            found = _best_addition(
+                M, K, PEw, v, self.s[own], self.bounds[:, k], without, held, others, self.gram.n
+            )  # fmt: skip
+            if np.log(found[2]) < best:
+                best, there = np.log(found[2]), rho.copy()
+                there[k] = found[0]
+        return there
+
+    def descend(self, rho: np.ndarray, max_iterations: int) -> tuple[np.ndarray, bool]:
+        """A local minimum of GCV: Newton steps of at most 4 in any log theta, halved until they help."""
         low, high = self.bounds
         value, gradient, hessian = self.derivatives(rho)
         for _ in range(max_iterations):
@@ -601,7 +645,7 @@ def _best_addition(
             w = a * shrink
             trace = held + np.sum(np.diag(KT) * shrink) + theta * np.sum(tau * shrink)
             V = relative - a @ w + 2.0 * (w @ q) - w @ (KT @ w) - theta * np.sum(tau * w * w)
-            V = max(V, 1e-300)
+            V = max(V, LEAST)
             room = 1.0 - (1.0 + D + r - trace) / n
             gcv = V / room**2 if room > 0 else np.inf
             if gcv < best:
@@ -653,10 +697,10 @@ class Growing:
         return share * self.gram.scale**2
 
     def residual(self) -> np.ndarray:
-        """(d,) mean squared residual of every variable, in its own units squared; about 0 for the members."""
+        """(d,) mean squared residual of every variable, in its own units squared; next to nothing for the members."""
         W = self.weights
         share = 1 - np.einsum("ad,ad->d", W, self.gram.cross[self.functions] + self.penalty[:, None] * W)
-        return np.maximum(share, 0.0) * self.gram.scale**2
+        return np.maximum(share, LEAST) * self.gram.scale**2
 
     def fit_of(self, child: int) -> Fit:
         """The regression of one variable on the members so far."""

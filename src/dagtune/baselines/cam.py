@@ -8,6 +8,7 @@ of a graph is ``-sum_j log var(X_j - sum_{k in pa(j)} f_jk(X_k))``: multiplying 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from dagtune.parallel import one_blas_thread
 from dagtune.regression import Fit, Gram, Spline, fit, measure_gram, try_each
 from dagtune.validation import InputError, check_choice, check_count, read_table
 
-__all__ = ["learn_cam", "learn_cam_r_defaults", "select_neighbours"]
+__all__ = ["learn_cam", "learn_cam_no_selection", "learn_cam_r_defaults", "select_neighbours"]
 
 #: mboost's bbs(): 20 inner knots over the range, cubic, second differences, four degrees of freedom.
 BOOSTING_SPLINE = Spline(24, knots="uniform", penalty="difference")
@@ -38,7 +39,7 @@ def learn_cam(
     most_neighbours: int = 10,
     basis: int = 10,
     max_parents: int | None = None,
-    trials: str = "held",
+    near: float = 0.5,
     prune: bool = True,
     alpha: float = 0.001,
     required: Any = None,
@@ -57,9 +58,8 @@ def learn_cam(
     basis : functions of each parent, the mean included (``numBasisFcts`` 10); fewer, as in the package, when a
         regression has less than ``3 basis`` rows for each parent
     max_parents : default ``min(d - 1, round(n / 20))``, the package's
-    trials : how a possible edge is scored: "held" keeps the smoothing of the child's present parents and finds that of
-        the new one by GCV, and all are found anew once the edge is in; "refit" finds all anew for every trial, as the
-        package does, and takes many times longer
+    near : the gain of an edge is first found with the smoothing of the child's present parents held, and found anew,
+        all smoothing free, if it is at least ``near`` times the largest; 0 refits all, as the package does
     prune : drop parents whose smooth term has a p-value of ``alpha`` or more (``selGam``, cutOffPVal 0.001)
     required, forbidden : boolean (d, d); required edges are put in first and survive pruning
     time_limit : seconds, or None
@@ -70,13 +70,24 @@ def learn_cam(
         "least_share": least_share,
         "most_neighbours": check_count("most_neighbours", most_neighbours),
         "basis": check_count("basis", basis, least=3, most=20),
-        "trials": check_choice("trials", trials, ("held", "refit")),
+        "near": near,
         "prune": prune,
         "alpha": alpha,
     }
     if not 0 < alpha <= 1:
         raise InputError(f"alpha must be above 0 and at most 1, not {alpha!r}: the paper uses 0.001")
+    if not 0 <= near <= 1:
+        raise InputError(f"near must be a share from 0 (refit every edge) to 1 (the best alone), not {near!r}")
     return _learn("cam", X, settings, max_parents, required, forbidden, Clock("cam", time_limit, progress))
+
+
+def learn_cam_no_selection(X: Any, *, rng: Any = None, **options: Any) -> Learned:
+    """CAM without its first step: every column is a possible parent of every other.
+
+    Options as in :func:`learn_cam`. The first step is for sparse graphs of many nodes; where nodes have more than ten
+    parents it takes true ones away, and this row shows what CAM can do then.
+    """
+    return replace(learn_cam(X, selection="none", **options), method="cam-no-selection")
 
 
 def learn_cam_r_defaults(
@@ -98,7 +109,7 @@ def learn_cam_r_defaults(
         "least_share": 0.02,
         "most_neighbours": 10,
         "basis": 10,
-        "trials": "held",
+        "near": 0.5,
         "prune": False,
         "alpha": 0.001,
     }
@@ -128,14 +139,12 @@ def _learn(
             clock.tell("selecting neighbours")
             possible &= select_neighbours(table.values, settings["least_share"], settings["most_neighbours"])
         gram = measure_gram(table.values, Spline(max(2 * settings["basis"], 20), settings["basis"] - 1))
-        search = _IncEdge(gram, possible, must, settings["basis"], max_parents, settings["trials"] == "refit")
+        search = _IncEdge(gram, possible, must, settings["basis"], max_parents, settings["near"])
         while search.include_best_edge():
             clock.tell(f"{int(search.graph.sum())} edges in")
-        graph, converged = search.graph, search.converged
-        order = topological_order(graph)
-        if settings["prune"]:
-            graph = _prune(gram, graph, must, settings["basis"], settings["alpha"], clock)
-    return Learned(method, graph, table.names, order, clock.seconds, converged=converged, settings=settings)
+        order = topological_order(search.graph)
+        graph = _prune(search.fits, must, settings["alpha"]) if settings["prune"] else search.graph
+    return Learned(method, graph, table.names, order, clock.seconds, converged=search.converged, settings=settings)
 
 
 # --- step 1: preliminary neighbourhood selection --------------------------------------------------------------------
@@ -210,64 +219,75 @@ class _IncEdge:
     """The greedy search: include the edge with the largest gain in log likelihood until no edge is left.
 
     ``gains[i, j]`` is what edge i -> j would gain now, -inf where it can't be: not possible, in already, closing a
-    cycle, or beyond ``max_parents``.
+    cycle, or beyond ``max_parents``. A gain is first found with the smoothing of the child's present parents held
+    (``try_each``), which is quick, then anew with all smoothing free when it is ``near`` times the largest or more.
     """
 
     def __init__(
-        self, gram: Gram, possible: np.ndarray, required: np.ndarray, basis: int, max_parents: int, refit: bool
+        self, gram: Gram, possible: np.ndarray, required: np.ndarray, basis: int, max_parents: int, near: float
     ) -> None:
         self.gram, self.graph, self.converged = gram, required.copy(), True
-        self._possible, self._basis, self._max_parents, self._refit = possible & ~required, basis, max_parents, refit
+        self._possible, self._basis, self._max_parents, self._near = possible & ~required, basis, max_parents, near
         self._reach = reachability(required)
-        self._fits = [self._fit(j, tuple(map(int, np.flatnonzero(required[:, j])))) for j in range(gram.width)]
+        self.fits = [self._fit(j, tuple(map(int, np.flatnonzero(required[:, j]))), None) for j in range(gram.width)]
         self._gains = np.full(required.shape, -np.inf)
-        self._log_smoothing = np.zeros(required.shape)
+        self._starts = np.zeros(required.shape)  # log theta of the new parent, from try_each
+        self._trials: dict[tuple[int, int], Fit] = {}  # edges whose gain has been found anew
         for j in range(gram.width):
             self._try_parents(j)
 
     def include_best_edge(self) -> bool:
         """Whether there was an edge left to include."""
-        cause, effect = np.unravel_index(int(np.argmax(self._gains)), self._gains.shape)
-        if self._gains[cause, effect] == -np.inf:
+        best = self._find_best_edge()
+        if best is None:
             return False
+        cause, effect = best
         self.graph[cause, effect] = True
         above, below = self._reach[:, cause].copy(), self._reach[effect].copy()
         above[cause] = below[effect] = True
         self._reach |= np.outer(above, below)
         self._gains[self._reach.T] = -np.inf
-        present = self._fits[effect]
-        start = np.append(_logs(present.smoothing), self._log_smoothing[cause, effect])
-        self._fits[effect] = self._fit(int(effect), (*present.parents, int(cause)), start)
-        self._try_parents(int(effect))
+        self.fits[effect] = self._trials[best]
+        self.converged &= self.fits[effect].converged
+        self._try_parents(effect)
         return True
 
-    def _fit(self, child: int, parents: tuple[int, ...], start: np.ndarray | None = None) -> Fit:
-        found = fit(
-            self.gram, child, parents, functions=_functions(self.gram.n, len(parents), self._basis), start=start
-        )
-        self.converged &= found.converged
-        return found
+    def _find_best_edge(self) -> tuple[int, int] | None:
+        """The edge with the largest gain, once all that come near it have been found anew."""
+        while True:
+            largest = self._gains.max()
+            if largest == -np.inf:
+                return None
+            bar = largest - (1 - self._near) * abs(largest) if self._near else np.finfo(float).min
+            near = [(int(i), int(j)) for i, j in np.argwhere(self._gains >= bar)]
+            rough = [edge for edge in near if edge not in self._trials]
+            if not rough:
+                return max(near, key=lambda edge: self._gains[edge])
+            for cause, effect in rough:
+                present = self.fits[effect]
+                start = np.append(np.log(present.smoothing), self._starts[cause, effect])
+                trial = self._fit(effect, (*present.parents, cause), start)
+                self._trials[cause, effect] = trial
+                self._gains[cause, effect] = present.log_variance - trial.log_variance
+
+    def _fit(self, child: int, parents: tuple[int, ...], start: np.ndarray | None) -> Fit:
+        return fit(self.gram, child, parents, functions=_functions(self.gram.n, len(parents), self._basis), start=start)
 
     def _try_parents(self, child: int) -> None:
-        """Score every edge into ``child`` anew."""
-        present = self._fits[child]
+        """Score every edge into ``child`` anew, roughly."""
+        present = self.fits[child]
         self._gains[:, child] = -np.inf
+        self._trials = {edge: trial for edge, trial in self._trials.items() if edge[1] != child}
         candidates = np.flatnonzero(self._possible[:, child] & ~self.graph[:, child] & ~self._reach[child])
         if len(present.parents) >= self._max_parents or not len(candidates):
             return
         functions = _functions(self.gram.n, len(present.parents) + 1, self._basis)
         base = present
         if functions < _functions(self.gram.n, len(present.parents), self._basis):  # one parent more, fewer for each
-            base = fit(self.gram, child, present.parents, functions=functions, start=_logs(present.smoothing))
+            base = fit(self.gram, child, present.parents, functions=functions, start=np.log(present.smoothing))
         trials = try_each(self.gram, base, candidates, functions=functions)
-        relative = trials.relative
-        if self._refit:
-            starts = [np.append(_logs(base.smoothing), rho) for rho in trials.log_smoothing]
-            relative = np.array(
-                [self._fit(child, (*present.parents, int(c)), s).relative for c, s in zip(candidates, starts)]
-            )
-        self._log_smoothing[candidates, child] = trials.log_smoothing
-        self._gains[candidates, child] = _logs(np.array([present.relative])) - _logs(relative)
+        self._starts[candidates, child] = trials.log_smoothing
+        self._gains[candidates, child] = np.log(present.relative) - np.log(trials.relative)
 
 
 def _functions(n: int, parents: int, basis: int) -> int:
@@ -277,19 +297,12 @@ def _functions(n: int, parents: int, basis: int) -> int:
     return basis - 1
 
 
-def _logs(values: np.ndarray) -> np.ndarray:
-    return np.log(np.maximum(values, 1e-300))
-
-
 # --- step 3: pruning ------------------------------------------------------------------------------------------------
 
 
-def _prune(gram: Gram, graph: np.ndarray, required: np.ndarray, basis: int, alpha: float, clock: Clock) -> np.ndarray:
+def _prune(fits: list[Fit], required: np.ndarray, alpha: float) -> np.ndarray:
     """Of each column's parents, those whose smooth terms are significant in the regression on all of them."""
     kept = required.copy()
-    for child in range(gram.width):
-        clock.tell(f"pruning, column {child + 1} of {gram.width}")
-        parents = np.flatnonzero(graph[:, child])
-        found = fit(gram, child, parents, functions=_functions(gram.n, len(parents), basis))
-        kept[parents[found.p_values < alpha], child] = True
+    for found in fits:
+        kept[np.array(found.parents, dtype=np.intp)[found.p_values < alpha], found.child] = True
     return kept

@@ -7,9 +7,11 @@ can't beat them reads the order off the scale, or off how predictable a column i
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LassoLarsIC
 
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
@@ -90,12 +92,19 @@ def _sort_and_regress(
 
 def _adaptive_lasso(predictors: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Coefficients of a Lasso on predictors scaled by their least squares coefficients, its penalty chosen by BIC."""
-    centred = predictors - predictors.mean(axis=0)
-    first = np.abs(np.linalg.lstsq(centred, target - target.mean(), rcond=None)[0])
-    residual = target - target.mean() - centred @ np.linalg.lstsq(centred, target - target.mean(), rcond=None)[0]
-    if residual @ residual <= 1e-20 * np.sum((target - target.mean()) ** 2):
-        return np.where(first > 1e-8, first, 0.0)  # a deterministic column: BIC has no noise to weigh against
-    return LassoLarsIC(criterion="bic").fit(predictors * first, target).coef_ * first
+    X, y = _standardised(predictors), _standardised(target)  # changes nothing but the rounding: first undoes scales
+    slopes = np.linalg.lstsq(X, y, rcond=None)[0]
+    if np.mean((y - X @ slopes) ** 2) < 1e-20:  # a sum of others, without noise for BIC to weigh against
+        chosen = np.where(np.abs(slopes) > 1e-8, slopes, 0.0)
+    else:
+        with warnings.catch_warnings():  # a predictor that copies another is dropped, as it should be
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            chosen = LassoLarsIC(criterion="bic").fit(X * np.abs(slopes), y).coef_ * np.abs(slopes)
+    return chosen * target.std() / predictors.std(axis=0)
+
+
+def _standardised(X: np.ndarray) -> np.ndarray:
+    return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 def r2_of_each(X: np.ndarray) -> np.ndarray:
@@ -103,7 +112,7 @@ def r2_of_each(X: np.ndarray) -> np.ndarray:
     C = np.corrcoef(X, rowvar=False)
     if np.linalg.matrix_rank(C, hermitian=True) == len(C):
         return 1 - 1 / np.diag(np.linalg.inv(C))
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)  # copies and sums of other columns: column by column
+    Z = _standardised(X)  # copies and sums of other columns: column by column
     found = np.empty(len(C))
     for j in range(len(C)):
         others = np.delete(Z, j, axis=1)
