@@ -2,6 +2,8 @@ import functools
 import itertools
 import math
 import re
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -198,6 +200,12 @@ def test_auto_says_which_path_and_why():
     assert "asked for" in forced.reason
 
 
+def test_a_result_introduces_itself_in_a_line():
+    told = repr(measure_dependence(data("random", 40)))
+    assert told.startswith("Dependence of 3 variables in 40 rows (gaussian kernel, median; orders 1 to 2): dense path")
+    assert "\n" not in told
+
+
 def test_a_million_rows_with_cauchy_tails_are_refused_with_a_cure():
     X = np.random.default_rng(5).standard_cauchy((10**6, 3))
     with pytest.raises(InputError, match=r"'x\d' spreads over .* bandwidths .* hours for 1000000 rows: winsorise"):
@@ -232,6 +240,28 @@ def test_no_more_memory_is_used_than_allowed(engine):
     finally:
         tracemalloc.stop()
     assert peak < 24 * 2**20
+
+
+@pytest.mark.slow
+def test_a_million_rows_take_less_than_a_gibibyte_beyond_the_data():
+    code = """
+import resource, numpy as np, psutil
+from dagtune import measure_dependence
+rng = np.random.default_rng(0)
+measure_dependence(rng.normal(size=(60, 3)), engine="lowrank")
+X = np.empty((10**6, 12))
+for part in np.split(X, 10):
+    part[:] = rng.standard_normal(part.shape)
+before = psutil.Process().memory_info().rss
+found = measure_dependence(X)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(found.engine, found.error_bound, peak - before)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    engine, bound, over = run.stdout.split()
+    assert engine == "lowrank"
+    assert float(bound) < 1e-8
+    assert int(over) < 2**30
 
 
 def test_too_little_memory_is_refused_with_the_number_that_would_do():
@@ -378,6 +408,8 @@ GOOD = np.random.default_rng(16).normal(size=(10, 2))
         (lambda: measure_dependence(np.where(np.eye(10, 2), np.inf, GOOD)), "'x0' has 1 infinite"),
         (lambda: measure_dependence(pd.DataFrame({"a": list("uvw"), "b": [1, 2, 3]})), "'a' is not numeric"),
         (lambda: measure_dependence(GOOD[:1]), "1 row, but at least 2"),
+        (lambda: measure_dependence(GOOD * [1.0, 1e200]), "'x1' goes from .* rescale"),
+        (lambda: measure_dependence(GOOD * [1e-200, 1.0]), "'x0' goes from .* rescale"),
         (lambda: measure_dependence(np.ones((5, 2))), "'x0' is constant"),
         (lambda: measure_dependence(GOOD[:, :1]), "1 column, but at least 2"),
         (lambda: measure_dependence(GOOD, kernel="gaussien"), "did you mean 'gaussian'"),

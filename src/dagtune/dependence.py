@@ -42,7 +42,7 @@ __all__ = [
 MAX_WIDTH = {2: 200, 3: 50}
 
 
-@dataclass
+@dataclass(repr=False, eq=False)
 class Dependence:
     """Dependence of every variable on every other, and on every combination of others.
 
@@ -68,8 +68,17 @@ class Dependence:
     notes: tuple[str, ...]
     traces: np.ndarray
     diagonal_squares: np.ndarray
-    higher: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
-    source: Callable[[int], Iterator[tuple[np.ndarray, np.ndarray]]] | None = field(default=None, repr=False)
+    higher: dict[int, np.ndarray] = field(default_factory=dict)
+    source: Callable[[int], Iterator[tuple[np.ndarray, np.ndarray]]] | None = None
+
+    def __repr__(self) -> str:
+        kernel = (
+            f"{self.kernel} kernel" if np.isnan(self.bandwidths).all() else f"{self.kernel} kernel, {self.bandwidth}"
+        )
+        return (
+            f"Dependence of {len(self.names)} variables in {self.n_samples} rows ({kernel}; orders 1 to "
+            f"{max([1, *self.higher])}): {self.engine} path, {self.reason}; error at most {self.error_bound:.1e}"
+        )
 
     @property
     def second(self) -> np.ndarray:

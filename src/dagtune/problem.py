@@ -100,6 +100,7 @@ def pose(
 ) -> Problem:
     table = read_table(X)
     found = as_kernel(kernel)
+    _refuse_extreme(table.values, table.names)
     return Problem(
         rows=Rows(table.values, exact_shift(table.values) if found.of == "difference" else None),
         names=table.names,
@@ -110,6 +111,17 @@ def pose(
         memory=parse_memory(memory),
         progress=progress or silent,
     )
+
+
+def _refuse_extreme(values: np.ndarray, names: tuple[str, ...]) -> None:
+    """Squares of values beyond 1e150, or of differences below 1e-150, leave the range of a double."""
+    low, high = values.min(axis=0), values.max(axis=0)
+    extreme = (np.maximum(np.abs(low), np.abs(high)) > 1e150) | (high / 2 - low / 2 < 1e-150)
+    if extreme.any():
+        j = int(np.argmax(extreme))
+        raise InputError(
+            f"column {names[j]!r} goes from {low[j]:g} to {high[j]:g}, too far or too narrow to be squared: rescale it"
+        )
 
 
 def exact_shift(values: np.ndarray) -> np.ndarray:
