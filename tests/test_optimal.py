@@ -22,9 +22,9 @@ from dagtune.validation import InputError
 from oracles import best_selection_loss, problem_ten
 
 
-def pairs_at_s45():
-    """45 first orders for which 1, 9, 15 and 23 pairs can all be optimal."""
-    return np.random.default_rng(0).exponential(size=45) * 1e-3
+def pairs_at_s45(seed=0):
+    """45 first orders for which 1, 9, 15 and 23 pairs can all be optimal (with seeds 0 and 20 to 24)."""
+    return np.random.default_rng(seed).exponential(size=45) * 1e-3
 
 
 def random_loss(A, penalty, draws=500):
@@ -148,9 +148,8 @@ def test_picks_that_are_no_selection_are_refused():
         selection_loss(np.ones((3, 3)), np.ones(3), 1.0)
 
 
-def check_gumbel(seeds, at_least):
+def check_gumbel(A, seeds, at_least):
     """Within 5 % of the distance between a random W's loss and the optimum, in at least so many of the seeds."""
-    A = pairs_at_s45()
     for count in (1, 9, 15, 23):
         penalty = penalty_for_count(A, count)
         close = [remaining_distance(solve_gumbel(A, penalty, rng=seed), A, penalty) <= 0.05 for seed in seeds]
@@ -158,12 +157,14 @@ def check_gumbel(seeds, at_least):
 
 
 def test_the_gumbel_solver_comes_close_to_the_optimum():
-    check_gumbel(range(3), at_least=2)
+    check_gumbel(pairs_at_s45(), range(3), at_least=2)
 
 
 @pytest.mark.slow
-def test_the_gumbel_solver_comes_close_to_the_optimum_in_most_of_twenty_seeds():
-    check_gumbel(range(20), at_least=16)
+@pytest.mark.parametrize("seed", [0, 20, 23])
+def test_the_gumbel_solver_comes_close_to_the_optimum_in_most_of_twenty_seeds(seed):
+    """Its settings were chosen on A of seeds 0, 1, 12 and 14; 20 and 23 are fresh."""
+    check_gumbel(pairs_at_s45(seed), range(20), at_least=16)
 
 
 def test_the_gumbel_solver_learns_and_the_released_settings_do_not():

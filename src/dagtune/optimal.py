@@ -229,8 +229,8 @@ def solve_gumbel(
     *,
     rng: Any = None,
     steps: int = 2000,
-    rate: float = 0.3,
-    tau: tuple[float, float] = (1.0, 0.7),
+    rate: float = 0.2,
+    tau: tuple[float, float] = (1.0, 0.85),
     memory: str | int = "4GiB",
 ) -> GumbelFit:
     """Problem (10) as the paper solves it: Gumbel-softmax rows, straight-through gradient, Adam, annealed temperature.
