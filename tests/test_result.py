@@ -1,7 +1,6 @@
 """A result answers, explains, and survives every way out and back, whatever the columns are called."""
 
 import csv
-import hashlib
 import io
 import json
 import xml.etree.ElementTree as ElementTree
@@ -228,30 +227,40 @@ def test_saving_again_replaces_the_earlier_result_and_leaves_nothing_behind(tmp_
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_save_that_fails_half_way_leaves_the_earlier_result_whole(tmp_path, monkeypatch):
+def test_a_save_that_fails_half_way_leaves_a_whole_result(tmp_path, monkeypatch):
     from dagtune import result as module
 
-    first = learned(seed=1)
-    first.save(tmp_path)
+    first, second = learned(seed=1), learned(seed=2)
     real = module._write_whole
+    for failing, stands in (("result.npz", first), ("result.json", second)):
 
-    def fails_at_the_description(path, content):
-        if path.name == "result.json":
-            raise OSError("disk full")
-        real(path, content)
+        def write(path, content, failing=failing):
+            if path.name == failing:
+                raise OSError("disk full")
+            real(path, content)
 
-    monkeypatch.setattr(module, "_write_whole", fails_at_the_description)
-    with pytest.raises(OSError, match="disk full"):
-        learned(seed=2).save(tmp_path)
-    np.testing.assert_array_equal(Result.load(tmp_path).matrix, first.matrix)
+        monkeypatch.setattr(module, "_write_whole", real)
+        first.save(tmp_path)
+        monkeypatch.setattr(module, "_write_whole", write)
+        with pytest.raises(OSError, match="disk full"):
+            second.save(tmp_path)
+        np.testing.assert_array_equal(Result.load(tmp_path).matrix, stands.matrix)
+
+
+def spoil(folder, description=None, **arrays):
+    """The saved arrays with some of them, or the description, replaced."""
+    with np.load(folder / "result.npz") as found:
+        kept = dict(found)
+    if description is not None:
+        told = json.dumps(description(json.loads(kept["description"].tobytes()))).encode()
+        kept["description"] = np.frombuffer(told, dtype=np.uint8)
+    np.savez(folder / "result.npz", **(kept | arrays))
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "changed",
     [
         lambda d: {**d, "format": 99},
-        lambda d: {**d, "arrays": "../../elsewhere.npz"},
-        lambda d: {**d, "sha256": "0" * 64},
         lambda d: {**d, "names": d["names"][:-1]},
         lambda d: {**d, "phases": d["phases"][:-1]},
         lambda d: {**d, "changes": [{"phase": "x"}]},
@@ -259,26 +268,39 @@ def test_a_save_that_fails_half_way_leaves_the_earlier_result_whole(tmp_path, mo
         lambda d: [],
     ],
 )
-def test_files_that_do_not_fit_together_are_refused(tmp_path, spoil):
+def test_a_file_that_does_not_fit_together_is_refused(tmp_path, changed):
     learned().save(tmp_path)
-    described = json.loads((tmp_path / "result.json").read_text())
-    (tmp_path / "result.json").write_text(json.dumps(spoil(described)))
+    spoil(tmp_path, changed)
     with pytest.raises(InputError):
         Result.load(tmp_path)
 
 
+def test_a_file_cut_short_or_of_another_kind_is_refused(tmp_path):
+    learned().save(tmp_path)
+    whole = (tmp_path / "result.npz").read_bytes()
+    for content in (whole[: len(whole) // 2], b"", b"no archive"):
+        (tmp_path / "result.npz").write_bytes(content)
+        with pytest.raises(InputError, match="save it again"):
+            Result.load(tmp_path)
+
+
 def test_a_pickle_in_the_arrays_is_never_opened(tmp_path):
     learned().save(tmp_path)
-    described = json.loads((tmp_path / "result.json").read_text())
-    np.savez(tmp_path / described["arrays"], graphs=np.array([{}], dtype=object), strength=1, opening=1)
-    described["sha256"] = hashlib.sha256((tmp_path / described["arrays"]).read_bytes()).hexdigest()
-    (tmp_path / "result.json").write_text(json.dumps(described))
+    spoil(tmp_path, graphs=np.array([{}], dtype=object))
     with pytest.raises(InputError, match="allow_pickle"):
         Result.load(tmp_path)
 
 
+def test_the_description_beside_it_is_plain_json(tmp_path):
+    result = learned(NASTY)
+    result.save(tmp_path)
+    told = json.loads((tmp_path / "result.json").read_text())
+    assert told["names"] == NASTY
+    assert len(told["changes"]) == len(result.changes)
+
+
 def test_a_folder_without_a_result_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"no result\.json"):
+    with pytest.raises(InputError, match=r"no result\.npz"):
         Result.load(tmp_path)
 
 

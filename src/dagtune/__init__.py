@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dagtune import baselines, datasets, graph, metrics, simulate
+    from dagtune.bootstrap import EdgeConfidence
     from dagtune.dependence import (
         Dependence,
         dependence_blocks,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from dagtune.estimators import OptimalTuning
     from dagtune.kernels import KERNELS, Kernel, register_kernel
     from dagtune.knowledge import Knowledge
-    from dagtune.result import Result
+    from dagtune.result import Change, Result
     from dagtune.validation import InputError
 
 __version__ = "0.1.0"
@@ -28,7 +29,9 @@ __version__ = "0.1.0"
 #: Where each public name lives; a room of its own stands for itself.
 _HOMES = {
     "KERNELS": "kernels",
+    "Change": "result",
     "Dependence": "dependence",
+    "EdgeConfidence": "bootstrap",
     "InputError": "validation",
     "Kernel": "kernels",
     "Knowledge": "knowledge",
@@ -49,7 +52,9 @@ _HOMES = {
 
 __all__ = [
     "KERNELS",
+    "Change",
     "Dependence",
+    "EdgeConfidence",
     "InputError",
     "Kernel",
     "Knowledge",

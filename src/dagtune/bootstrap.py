@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
+from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from dagtune.dependence import Dependence, measure_dependence
-from dagtune.features import Sample, SumColumn, add_up, expand
+from dagtune.engine import choose_path
 from dagtune.graph import reachability
-from dagtune.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of
-from dagtune.moments import Rows, compress_columns, extremes
-from dagtune.validation import InputError, check_count, parse_memory, read_table
+from dagtune.parallel import one_blas_thread
+from dagtune.problem import combinations, pose
+from dagtune.validation import InputError, check_count, read_table
 
 __all__ = ["EdgeConfidence", "Resampled", "bootstrap"]
 
@@ -71,23 +71,21 @@ class Resampled:
     def of(cls, X: pd.DataFrame, *, kernel: Any, bandwidth: str | float, memory: str | int) -> Resampled | None:
         """The features of all variables, then of all sums X_j + X_k, j <= k; None if they do not exist or fit."""
         whole = measure_dependence(X, kernel=kernel, bandwidth=bandwidth, order=1)
-        found = as_kernel(kernel)
-        values = X.to_numpy()
-        d = values.shape[1]
-        shift = np.median(values, axis=0) if found.of == "difference" else None
-        rows = Rows(values, shift)
-        sample = rows.sample(MEDIAN_ROWS)
-        members = [(j,) for j in range(d)] + [(j, k) for j in range(d) for k in range(j, d)]
-        columns = [_column(rows, sample, each, found, bandwidth) for each in members]
-        if any(column is None for column in columns):
-            return None
-        compressed = compress_columns(rows, [column for column in columns if column is not None], 1)
-        ranks = [one.rank for one in compressed]
-        if 3 * 8 * sum(ranks) * len(values) > parse_memory(memory) or min(ranks) == 0:
-            return None
-        chunk = rows.block(slice(None))
-        features = np.concatenate([one.values(chunk) for one in compressed])
-        return cls(whole, features, np.concatenate([one.signs for one in compressed]), np.cumsum([0, *ranks[:-1]]))
+        problem = pose(X, kernel, bandwidth, "sum", memory, None, None)
+        d = problem.rows.width
+        with one_blas_thread():
+            try:
+                path = choose_path(problem, "lowrank", [combinations(d, 1), combinations(d, 2)])
+            except InputError:
+                return None
+            found = [*path.features(combinations(d, 1)), *path.features(combinations(d, 2))]
+            kept = [one for one in found if one is not None and one.rank > 0]
+            ranks = [one.rank for one in kept]
+            if len(kept) < len(found) or 3 * 8 * sum(ranks) * problem.rows.count > problem.memory:
+                return None
+            everything = problem.rows.block(slice(None))
+            features = np.concatenate([one.values(everything) for one in kept])
+        return cls(whole, features, np.concatenate([one.signs for one in kept]), np.cumsum([0, *ranks[:-1]]))
 
     def dependence(self, counts: np.ndarray) -> Dependence:
         """Dependence of the resample in which row t stands ``counts[t]`` times; p-values are not adapted."""
@@ -105,20 +103,6 @@ class Resampled:
         j, k = np.triu_indices(d)
         second[:, j, k] = second[:, k, j] = sums[:, d:]
         return replace(self._whole, first=first, higher={2: second}, source=None)
-
-
-def _column(
-    rows: Rows, sample: np.ndarray, members: tuple[int, ...], kernel: Kernel, bandwidth: str | float
-) -> SumColumn | None:
-    """A variable or a sum of two as its kernel sees it; None where the kernel has no short expansion on it."""
-    x = add_up(sample, members)
-    width = bandwidth_of(x, bandwidth) if kernel.takes_bandwidth else 1.0
-    if width == 0.0:
-        return None
-    found = extremes(rows, np.array([members]), 1)
-    what = Sample(width, float(found.low[0]), float(found.high[0]), float(found.smallest[0]), x)
-    expansion = expand(kernel, what, fine=True)
-    return None if expansion is None else SumColumn(members, what.origin(kernel), width, expansion)
 
 
 def bootstrap(

@@ -317,7 +317,7 @@ class _NullMoments:
         if self.count < 5:
             return np.ones_like(statistics)
         mean, variance = self.mean_and_variance(other)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             tail = gamma.sf(statistics, mean**2 / variance, scale=variance / mean)
         # an indefinite kernel can have a mean of 0 or below, where there is no gamma law
         return np.where(mean > 0, tail, norm.sf((statistics - mean) / np.sqrt(variance)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal, overload
 
 import numpy as np
 
@@ -20,6 +21,14 @@ __all__ = ["choose_path"]
 _FLOPS, _KERNEL_VALUES = 2e10, 1e8
 #: "auto" refuses a dense run that would take longer than this.
 _MAX_HOURS = 2.0
+
+
+@overload
+def choose_path(problem: Problem, engine: Literal["lowrank"], wanted: Sequence[np.ndarray]) -> LowRank: ...
+
+
+@overload
+def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> LowRank | Dense: ...
 
 
 def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> LowRank | Dense:

@@ -53,7 +53,7 @@ class LowRank:
     def values(self, members: np.ndarray, done: Callable[[float], None] | None = None) -> Found:
         """All variables against the columns ``members``; two passes over the rows, ``done`` hears how far they are."""
         halves = (None, None) if done is None else (lambda share: done(share / 2), lambda share: done(0.5 + share / 2))
-        found = self._candidates(members, halves[0])
+        found = self.features(members, halves[0])
         candidates = {c: one for c, one in enumerate(found) if one is not None}
         rough = [c for c, one in enumerate(found) if one is None]
         values = np.empty((len(self.variables), len(members)))
@@ -83,7 +83,7 @@ class LowRank:
 
             yield some, self.values(some, done)
 
-    def _candidates(self, members: np.ndarray, done: Callable[[float], None] | None) -> list[Features | None]:
+    def features(self, members: np.ndarray, done: Callable[[float], None] | None = None) -> list[Features | None]:
         """Features of the columns ``members``; None for a sum that has no short expansion."""
         problem = self._problem
         if members.shape[1] == 1:

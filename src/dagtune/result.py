@@ -8,12 +8,11 @@ they could mean something else (DOT, GraphML, the terminal).
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import os
-import re
 import tempfile
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -310,60 +309,54 @@ class Result:
     # Keeping --------------------------------------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write ``result.json`` and an .npz of arrays into ``folder``; an earlier result there is replaced at once.
+        """Write ``result.npz`` and ``result.json`` into ``folder``; an earlier result there is replaced at once.
 
-        The arrays go first, under a name made of their content; result.json, which names them, is renamed into place
-        last. Whoever stops half way leaves the earlier result whole.
+        The .npz holds the arrays and the description, so that one rename replaces everything; the .json is the same
+        description for people and other programs.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        described = json.dumps(
+            {
+                "format": _FORMAT,
+                "names": list(self.names),
+                "phases": list(self.phases),
+                "changes": [_pack(change) for change in self.changes],
+                "strength_words": self.strength_words,
+                "opening_words": self.opening_words,
+                "assumptions": list(self.assumptions),
+                "warnings": list(self.warnings),
+                "settings": dict(self.settings),
+            },
+            indent=1,
+        ).encode()
         packed = io.BytesIO()
         graphs = np.array([self.graphs[phase] for phase in self.phases])
-        np.savez_compressed(packed, graphs=graphs, strength=self.strength, opening=self.opening)
-        digest = hashlib.sha256(packed.getvalue()).hexdigest()
-        arrays = f"arrays-{digest[:16]}.npz"
-        described = {
-            "format": _FORMAT,
-            "arrays": arrays,
-            "sha256": digest,
-            "names": list(self.names),
-            "phases": list(self.phases),
-            "changes": [_pack(change) for change in self.changes],
-            "strength_words": self.strength_words,
-            "opening_words": self.opening_words,
-            "assumptions": list(self.assumptions),
-            "warnings": list(self.warnings),
-            "settings": dict(self.settings),
-        }
-        _write_whole(folder / arrays, packed.getvalue())
-        _write_whole(folder / "result.json", json.dumps(described, indent=1).encode())
-        for stale in folder.glob("arrays-*.npz"):
-            if stale.name != arrays:
-                stale.unlink(missing_ok=True)
+        description = np.frombuffer(described, dtype=np.uint8)
+        np.savez_compressed(
+            packed, graphs=graphs, strength=self.strength, opening=self.opening, description=description
+        )
+        _write_whole(folder / "result.npz", packed.getvalue())
+        _write_whole(folder / "result.json", described)
         return folder
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Result:
-        """What :meth:`save` wrote. Nothing in the files is executed; what does not fit together is refused."""
+        """What :meth:`save` wrote. Nothing in the file is executed; what does not fit together is refused."""
         folder = Path(folder)
-        if not (folder / "result.json").is_file():
-            raise InputError(f"there is no saved result in {str(folder)!r}: it has no result.json")
+        if not (folder / "result.npz").is_file():
+            raise InputError(f"there is no saved result in {str(folder)!r}: it has no result.npz")
         try:
-            found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+            with np.load(folder / "result.npz", allow_pickle=False) as arrays:
+                graphs, strength, opening = (arrays[key] for key in ("graphs", "strength", "opening"))
+                found = json.loads(arrays["description"].tobytes())
             if found["format"] != _FORMAT:
                 raise InputError(f"{str(folder)!r} has format {found['format']!r}, this version reads {_FORMAT}")
-            if not re.fullmatch(r"arrays-[0-9a-f]{16}\.npz", found["arrays"]):
-                raise ValueError("the name of the arrays is not ours")
-            packed = (folder / found["arrays"]).read_bytes()
-            if hashlib.sha256(packed).hexdigest() != found["sha256"]:
-                raise ValueError("the arrays are not those that were saved")
-            with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-                graphs, strength, opening = (arrays[key] for key in ("graphs", "strength", "opening"))
             names = check_names(found["names"], count=len(strength))
             shape = (len(names), len(names))
             if graphs.shape != (len(found["phases"]), *shape) or strength.shape != shape or opening.shape != shape:
                 raise ValueError("the arrays do not fit the names")
-            result = cls(
+            return cls(
                 names=names,
                 graphs={phase: graph.as_matrix(each) for phase, each in zip(found["phases"], graphs, strict=True)},
                 changes=tuple(_unpack(change) for change in found["changes"]),
@@ -377,9 +370,8 @@ class Result:
             )
         except InputError:
             raise
-        except (ValueError, KeyError, TypeError, OSError, EOFError) as error:
+        except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(f"can't read the result in {str(folder)!r} ({error}): save it again") from error
-        return result
 
     def _position(self, name: str) -> int:
         return self.names.index(check_choice("column", name, self.names))
