@@ -77,7 +77,7 @@ def test_why_names_the_rule_and_the_numbers_of_each_change(result):
     for change in result.changes:
         told = result.why(*change.edge)
         assert change.rule in told
-        assert all(str(measured) in told for measured in change.evidence)
+        assert all(str(measured) in told for measured in change.numbers)
     for cause, effect in graph.edge_list(result.matrix, result.names):
         assert result.why(cause, effect).startswith(f"{cause} -> {effect} is in the graph.")
         assert f"{effect} -> {cause} is not in the graph." in result.why(effect, cause)

@@ -308,7 +308,7 @@ LAWS = {
     "uniform": stats.uniform(-math.sqrt(3), 2 * math.sqrt(3)),
     "exponential": stats.expon(-1),
     "laplace": stats.laplace(0, math.sqrt(0.5)),
-    "student3": stats.t(3, scale=1 / math.sqrt(3)),
+    "t3": stats.t(3, scale=1 / math.sqrt(3)),
     "raw-exponential": stats.expon,
 }
 

@@ -61,7 +61,7 @@ def test_a_deleted_edge_carries_a_triple_whose_numbers_reject_it(problem, readin
         i, j, k = change.triple
         assert change.edge == (j, i)
         assert graph[[j, k], i].all()
-        f_j, f_k, s = (measured.value for measured in change.evidence)
+        f_j, f_k, s = (measured.value for measured in change.numbers)
         assert (f_j, f_k, s) == (dependence.first[i, j], dependence.first[i, k], dependence.second[i, j, k])
         assert min(f_j, f_k) >= s if reading == "min" else max(f_j, f_k) > s
 

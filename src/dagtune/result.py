@@ -35,7 +35,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One number of the evidence: ``what`` measured between ``child`` and its candidate ``parents`` together."""
+    """One of the numbers compared: ``what`` measured between ``child`` and its candidate ``parents`` together."""
 
     what: str
     child: Any
@@ -67,7 +67,7 @@ class Change:
     #: (child, j, k, ...) whose rule fired, if it was one of a child and its candidate parents.
     triple: tuple[Any, ...] | None = None
     #: The numbers compared.
-    evidence: tuple[Measured, ...] = ()
+    numbers: tuple[Measured, ...] = ()
     #: The directed cycle that had to be broken, its first node repeated at the end, if there was one.
     cycle: tuple[Any, ...] = ()
 
@@ -77,8 +77,8 @@ class Change:
             self,
             edge=(names[self.edge[0]], names[self.edge[1]]),
             triple=None if self.triple is None else tuple(names[i] for i in self.triple),
-            evidence=tuple(
-                Measured(m.what, names[m.child], tuple(names[j] for j in m.parents), m.value) for m in self.evidence
+            numbers=tuple(
+                Measured(m.what, names[m.child], tuple(names[j] for j in m.parents), m.value) for m in self.numbers
             ),
             cycle=tuple(names[i] for i in self.cycle),
         )
@@ -86,9 +86,9 @@ class Change:
     def __str__(self) -> str:
         """One line for a person."""
         cause, effect = map(printable, self.edge)
-        numbers = f" [{'; '.join(map(str, self.evidence))}]" if self.evidence else ""
+        compared = f" [{'; '.join(map(str, self.numbers))}]" if self.numbers else ""
         around = f" in the cycle {' -> '.join(map(printable, self.cycle))}" if self.cycle else ""
-        return f"{self.phase}: {self.action} {cause} -> {effect}{around}: {self.rule}{numbers}"
+        return f"{self.phase}: {self.action} {cause} -> {effect}{around}: {self.rule}{compared}"
 
 
 def replay(first: np.ndarray, changes: Iterable[Change], names: Sequence[str]) -> np.ndarray:
@@ -393,7 +393,7 @@ def _sentence(change: Change) -> str:
     where = {"require": " in", "forbid": " out"}.get(change.action, "")
     if change.cycle:
         where += f" from the cycle {' -> '.join(map(printable, change.cycle))}"
-    numbers = f" ({'; '.join(map(str, change.evidence))})" if change.evidence else ""
+    numbers = f" ({'; '.join(map(str, change.numbers))})" if change.numbers else ""
     return f"The {change.phase} phase {verbs[change.action]} it{where}: {change.rule}{numbers}."
 
 
@@ -405,7 +405,7 @@ def _pack(change: Change) -> dict[str, Any]:
         "edge": list(change.edge),
         "rule": change.rule,
         "triple": None if change.triple is None else list(change.triple),
-        "evidence": [[m.what, m.child, list(m.parents), m.value] for m in change.evidence],
+        "numbers": [[m.what, m.child, list(m.parents), m.value] for m in change.numbers],
         "cycle": list(change.cycle),
     }
 
@@ -418,7 +418,7 @@ def _unpack(packed: Mapping[str, Any]) -> Change:
         edge=(cause, effect),
         rule=packed["rule"],
         triple=None if packed["triple"] is None else tuple(packed["triple"]),
-        evidence=tuple(Measured(what, child, tuple(pa), float(value)) for what, child, pa, value in packed["evidence"]),
+        numbers=tuple(Measured(what, child, tuple(pa), float(value)) for what, child, pa, value in packed["numbers"]),
         cycle=tuple(packed["cycle"]),
     )
 

@@ -41,7 +41,7 @@ def laplace(rng: np.random.Generator, rows: int) -> np.ndarray:
     return np.where(u[:, 0] < 0.5, -1.0, 1.0) * -portable.log(1.0 - u[:, 1]) / math.sqrt(2.0)
 
 
-def student3(rng: np.random.Generator, rows: int) -> np.ndarray:
+def t3(rng: np.random.Generator, rows: int) -> np.ndarray:
     """Student's t with 3 degrees of freedom over its deviation sqrt 3: z_0 / sqrt(z_1^2 + z_2^2 + z_3^2)."""
     z = portable.normal(rng, (rows, 4))
     return z[:, 0] / np.sqrt(portable.left_sum(z[:, 1:] ** 2))
@@ -53,6 +53,6 @@ NOISES: dict[str, NoiseLaw] = {
     "uniform": uniform,
     "exponential": exponential,
     "laplace": laplace,
-    "student3": student3,
+    "t3": t3,
     "raw-exponential": raw_exponential,
 }
