@@ -97,7 +97,7 @@ def test_both_paths_agree_with_the_trace_formula(engine, kernel, kind, n):
 
 
 @pytest.mark.parametrize("engine", ["lowrank", "dense"])
-@pytest.mark.parametrize("rule", ["paper", "unit", 0.3, 25.0])
+@pytest.mark.parametrize("rule", ["paper", "unit", 0.3, 25.0, 900.0])
 def test_every_bandwidth_rule_agrees_with_the_trace_formula(engine, rule):
     X = data("random", 80)
     check_all(measure_dependence(X, bandwidth=rule, engine=engine), X, "gaussian", rule)

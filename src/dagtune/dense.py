@@ -119,8 +119,9 @@ def dense_products(
 ) -> DenseProducts:
     """tr(H K_i H L_c) for every child and candidate, the children's traces, and the sums of their squared diagonals.
 
-    H is idempotent, so centring the children is enough. Both matrices are symmetric: tiles above the diagonal count
-    twice, those below are never formed.
+    H is idempotent, so centring the children is enough; a constant near its level is taken off each candidate, because
+    a kernel that hardly varies would drown in the rounding of its own mean. Both matrices are symmetric: tiles above
+    the diagonal count twice, those below are never formed.
     """
     batch = 8
     # a tile of each child, and for each thread a batch of candidates with the temporaries of a kernel
@@ -146,8 +147,10 @@ def dense_products(
     means = sums / count
     grand = means.mean(axis=1)
     diagonal += grand[:, None] - 2 * means
+    corner = slice(0, min(count, 64))
+    levels = parallel_map(lambda candidate: float(candidate.tile(corner, corner).mean()), candidates, threads)
     products = np.zeros((len(children), len(candidates)))
-    batches = [slice(start, start + batch) for start in range(0, len(candidates), batch)]
+    batches = [range(start, min(start + batch, len(candidates))) for start in range(0, len(candidates), batch)]
     for t, (a, b) in enumerate(tiles):
         progress("dense tiles", t / len(tiles))
         left = np.empty((len(children), (a.stop - a.start) * (b.stop - b.start)))
@@ -156,9 +159,9 @@ def dense_products(
             tile = children[i].tile(a, b)
             left[i] = (tile + (grand[i] - means[i, a][:, None] - means[i, b][None, :])).ravel()
 
-        def multiply(some: slice, a: slice = a, b: slice = b, left: np.ndarray = left) -> None:
-            right = np.stack([candidate.tile(a, b).ravel() for candidate in candidates[some]])
-            products[:, some] += (1 if a == b else 2) * (left @ right.T)
+        def multiply(some: range, a: slice = a, b: slice = b, left: np.ndarray = left) -> None:
+            right = np.stack([candidates[c].tile(a, b).ravel() - levels[c] for c in some])
+            products[:, some.start : some.stop] += (1 if a == b else 2) * (left @ right.T)
 
         parallel_map(fill, range(len(children)), threads)
         parallel_map(multiply, batches, threads)

@@ -458,6 +458,8 @@ def compress(
     missing = count * (column.error + 8 * np.finfo(float).eps) + left_out
     tails = np.append(np.sqrt(np.cumsum(values[::-1] ** 2)[::-1]), 0.0)
     allowed = max(0.49 * tolerance * norm - missing, 1e-15 * norm)
+    if norm <= 64 * np.finfo(float).eps * count:
+        norm = 0.0  # constant up to rounding: nothing depends on it
     rank = int(np.argmax(tails <= allowed)) if norm > 0 else 0
     return Features(
         column=column,
