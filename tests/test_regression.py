@@ -187,6 +187,22 @@ def test_no_search_from_elsewhere_finds_a_clearly_better_gcv():
             assert np.log(found.gcv) <= other.fun + 1e-2
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_sweep_finds_the_best_change_of_one_parameter(seed):
+    problem = _Problem(measure_gram(table(seed=seed)), 3, (0, 1, 2), None)
+    rho = np.random.default_rng(seed).uniform(*problem.bounds)
+    changed = []
+    for k in range(3):
+        for value in np.linspace(*problem.bounds[:, k], 150):
+            changed.append(rho.copy())
+            changed[-1][k] = value
+    there = problem.sweep(rho)
+    assert np.count_nonzero(there != rho) == 1
+    assert problem.log_gcv(there) <= min(map(problem.log_gcv, changed)) + 1e-6
+    found = np.log(fit(problem.gram, 3, (0, 1, 2)).smoothing)
+    assert problem.sweep(found) is None
+
+
 def test_gcv_is_near_the_error_of_left_out_rows():
     gram = measure_gram(X, UNIFORM)
     for penalty in (0.05, 5.0, 500.0):

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from scipy import interpolate, linalg, stats
+from scipy import interpolate, linalg, special
 
 from dagtune.moments import Rows, extremes
 from dagtune.validation import InputError, check_choice, check_count
@@ -340,13 +340,13 @@ def _wald_p_value(z: np.ndarray, rank: float, residual: float) -> float:
     nu = rank - k
     squares = z * z
     if k == 0:  # even the line is penalised away, by the ridge of a column that copies others
-        return float(stats.f.sf(squares[0], 1, residual))
+        return float(special.fdtrc(1, residual, squares[0]))
     total = float(squares[:k].sum())
     if nu < 1e-12 or k == len(z):
-        return float(stats.f.sf(total / k, k, residual))
+        return float(special.fdtrc(k, residual, total / k))
     cross = 2 * np.sqrt(nu * (1 - nu) / 2) * z[k - 1] * z[k]
     both = np.maximum(total + nu * squares[k] + np.array([cross, -cross]), 0.0)
-    return float(stats.f.sf(both / rank, rank, residual).mean())
+    return float(special.fdtrc(rank, residual, both / rank).mean())
 
 
 def fit(

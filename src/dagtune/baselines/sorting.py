@@ -11,8 +11,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LassoLarsIC
 
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.graph import complete, reachability
@@ -92,6 +90,9 @@ def _sort_and_regress(
 
 def _adaptive_lasso(predictors: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Coefficients of a Lasso on predictors scaled by their least squares coefficients, its penalty chosen by BIC."""
+    from sklearn.exceptions import ConvergenceWarning  # here, because importing scikit-learn takes a second
+    from sklearn.linear_model import LassoLarsIC
+
     X, y = _standardised(predictors), _standardised(target)  # changes nothing but the rounding: first undoes scales
     slopes = np.linalg.lstsq(X, y, rcond=None)[0]
     if np.mean((y - X @ slopes) ** 2) < 1e-20:  # a sum of others, without noise for BIC to weigh against
