@@ -142,11 +142,13 @@ class Expansion:
     weights: np.ndarray
     signs: np.ndarray
     error: float
+    #: What rounding does to a kernel value.
+    rounding: float
     diagonal: float | None = None
 
 
 #: The expansion of a constant: no features.
-NOTHING = Expansion(Chebyshev(0.0, 1.0), np.zeros((1, 0)), np.zeros(0), 0.0)
+NOTHING = Expansion(Chebyshev(0.0, 1.0), np.zeros((1, 0)), np.zeros(0), error=0.0, rounding=0.0)
 
 
 def expand(kernel: Kernel, sample: Sample, *, centred: bool = True, fine: bool = False) -> Expansion | None:
@@ -191,10 +193,8 @@ def _series(kernel: Kernel, low: float, high: float, error: float, centred: bool
         points = centre + half * nodes
         return kernel(points[:, None], points[None, :])
 
-    coefficients, left_out = _coefficients(values, error, centred)
-    if coefficients is None:
-        return None
-    return _diagonalise(coefficients, Chebyshev(centre, half), left_out, error)
+    found = _coefficients(values, error, centred)
+    return None if found is None else _diagonalise(found, Chebyshev(centre, half), error)
 
 
 @lru_cache(maxsize=1024)
@@ -205,20 +205,25 @@ def _log_series(floor: float, reach: float, error: float, linear: bool) -> Expan
     """
     low, high = float(np.log(floor)), float(np.log(reach))
     centre, half = (low + high) / 2, max((high - low) / 2, 1e-3)
-    coefficients, left_out = _coefficients(
+    found = _coefficients(
         lambda nodes: np.tanh(np.exp(np.add.outer(centre + half * nodes, centre + half * nodes))), error, False
     )
-    if coefficients is None:
+    if found is None:
         return None
-    return _diagonalise(
-        coefficients, LogChebyshev(centre, half, floor), left_out + linear * (floor * reach) ** 3 / 3, error
-    )
+    return _diagonalise(found, LogChebyshev(centre, half, floor), error, linear * (floor * reach) ** 3 / 3)
 
 
-def _coefficients(
-    values: Callable[[np.ndarray], np.ndarray], error: float, centred: bool
-) -> tuple[np.ndarray | None, float]:
-    """Coefficients (m, m) of the shortest series within ``error``, and what it leaves out; None if none is short.
+@dataclass(frozen=True)
+class _Coefficients:
+    """Of a series, (m, m); what it leaves out; and what rounding does to a value of the kernel."""
+
+    matrix: np.ndarray
+    left_out: float
+    rounding: float
+
+
+def _coefficients(values: Callable[[np.ndarray], np.ndarray], error: float, centred: bool) -> _Coefficients | None:
+    """The shortest series within ``error``; None if none is short.
 
     ``error`` is relative to the series itself: a kernel that hardly varies over the range is met as well as any.
     """
@@ -239,13 +244,16 @@ def _coefficients(
         shells = np.array([size[k, : k + 1].sum() + size[:k, k].sum() for k in range(degree)])
         tails = np.append(np.cumsum(shells[::-1])[::-1], 0.0)
         count = max(int(np.argmax(tails <= error * scale)), 2)
-        return full[:count, :count], float(tails[count] + 4 * count * rounding)
-    return None, np.inf
+        return _Coefficients(full[:count, :count], float(tails[count] + 4 * count * rounding), rounding)
+    return None
 
 
-def _diagonalise(coefficients: np.ndarray, basis: Basis, left_out: float, error: float) -> Expansion:
-    """Eigenvectors of the coefficient matrix as functions; those too small to matter anywhere are dropped."""
-    values, vectors = np.linalg.eigh(coefficients)
+def _diagonalise(series: _Coefficients, basis: Basis, error: float, more: float = 0.0) -> Expansion:
+    """Eigenvectors of the coefficient matrix as functions; those too small to matter anywhere are dropped.
+
+    ``more`` is what else the basis leaves out.
+    """
+    values, vectors = np.linalg.eigh(series.matrix)
     largest = np.argsort(-np.abs(values), kind="stable")
     values, vectors = values[largest], vectors[:, largest]
     count = len(values)
@@ -255,7 +263,8 @@ def _diagonalise(coefficients: np.ndarray, basis: Basis, left_out: float, error:
     dropped = np.append(1.2 * np.cumsum(heights[::-1], axis=0)[::-1].max(axis=1), 0.0)
     rank = int(np.argmax(dropped <= error * heights.max()))
     weights = vectors[:, :rank] * np.sqrt(np.abs(values[:rank]))
-    return Expansion(basis, weights, np.where(values[:rank] < 0, -1.0, 1.0), left_out + float(dropped[rank]))
+    signs = np.where(values[:rank] < 0, -1.0, 1.0)
+    return Expansion(basis, weights, signs, series.left_out + float(dropped[rank]) + more, series.rounding)
 
 
 def _landmarks(kernel: Kernel, points: np.ndarray, error: float) -> Expansion | None:
@@ -291,7 +300,7 @@ def _landmarks(kernel: Kernel, points: np.ndarray, error: float) -> Expansion | 
     phi = weights.T @ basis.terms(between, len(weights))
     if (diagonal - np.einsum("an,an->n", phi, phi)).max(initial=0.0) > 100 * error * diagonal:
         return None  # well met at the thinned points, but not between them: a kernel with a kink
-    return Expansion(basis, weights, np.ones(len(chosen)), 0.0, diagonal)
+    return Expansion(basis, weights, np.ones(len(chosen)), 0.0, np.finfo(float).eps * diagonal, diagonal)
 
 
 class Column(Protocol):
@@ -302,6 +311,9 @@ class Column(Protocol):
 
     @property
     def error(self) -> float: ...
+
+    @property
+    def rounding(self) -> float: ...
 
     @property
     def landmarks(self) -> bool:
@@ -335,6 +347,10 @@ class SumColumn:
         return self.expansion.error
 
     @property
+    def rounding(self) -> float:
+        return self.expansion.rounding
+
+    @property
     def landmarks(self) -> bool:
         return self.expansion.diagonal is not None
 
@@ -364,6 +380,7 @@ class JointColumn:
     left: np.ndarray
     right: np.ndarray
     error: float
+    rounding: float
     landmarks: bool = False
 
     @classmethod
@@ -372,7 +389,7 @@ class JointColumn:
         sizes = np.multiply.outer(first.sizes, second.sizes)
         left, right = np.nonzero(sizes > 1e-4 * TOLERANCE * sizes.max(initial=0.0))
         error = height * sum(part.bound * part.norm for part in (first, second)) / count
-        return cls((first, second), left, right, error)
+        return cls((first, second), left, right, error, np.finfo(float).eps * height**2)
 
     @property
     def signs(self) -> np.ndarray:
@@ -455,10 +472,10 @@ def compress(
     order = np.argsort(-np.abs(values), kind="stable")
     values, rotation = values[order], rotation[:, order]
     norm = float(np.linalg.norm(values))
-    missing = count * (column.error + 8 * np.finfo(float).eps) + left_out
+    missing = count * (column.error + 8 * column.rounding) + left_out
     tails = np.append(np.sqrt(np.cumsum(values[::-1] ** 2)[::-1]), 0.0)
     allowed = max(0.49 * tolerance * norm - missing, 1e-15 * norm)
-    if norm <= 64 * np.finfo(float).eps * count:
+    if norm <= 64 * column.rounding * count:
         norm = 0.0  # constant up to rounding: nothing depends on it
     rank = int(np.argmax(tails <= allowed)) if norm > 0 else 0
     return Features(
