@@ -334,3 +334,20 @@ def test_impossible_requests_are_refused_with_their_cure():
         growing.add(0)
     with pytest.raises(InputError, match="regressor itself"):
         growing.fit_of(0)
+
+
+def test_columns_that_nearly_determine_one_another_still_have_answers():
+    """Schur complements of about 0, where rounding decides the sign."""
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(400, 3))
+    near = [z[:, [0]] + 10.0**-k * rng.normal(size=(400, 1)) for k in (5, 7, 9, 11)]
+    rows = np.column_stack([z, *near, z.sum(axis=1), np.tanh(z[:, 0])])
+    gram = measure_gram(rows)
+    for child in range(9):
+        others = [j for j in range(9) if j != child]
+        for known in range(1, 8):
+            present = fit(gram, child, others[:known])
+            trials = try_each(gram, present, others[known:])
+            assert np.isfinite(present.p_values).all()
+            assert np.isfinite(trials.gcv).all()
+            assert (trials.relative >= LEAST).all()

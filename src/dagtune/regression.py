@@ -492,8 +492,8 @@ class _Problem:
     def sweep(self, rho: np.ndarray) -> np.ndarray | None:
         """rho with the one change, of one entry to anywhere, that lowers GCV most, or None if none lowers it.
 
-        The system without block k follows from the inverse H with it: ``E = -H_ok H_kk^-1`` and the Schur complement
-        ``M = H_kk^-1 - P_k``, o being the other blocks. From there it is as in :func:`try_each`.
+        The system without block k follows from the inverse H with it, ``(G_oo + P_o)^-1 G_ok = -H_ok H_kk^-1``, o being
+        the other blocks. From there it is as in :func:`try_each`.
         """
         H, P, w = self._solve(np.exp(rho))
         V = max(1 - self.b @ w - w @ (P * w), LEAST)
@@ -503,18 +503,16 @@ class _Problem:
             if self.bounds[0, k] == self.bounds[1, k]:
                 continue
             own = slice(first, first + size)
-            whole = np.linalg.inv(H[own, own])
-            E = -H[:, own] @ whole
+            E = -np.linalg.solve(H[own, own], H[own]).T
             E[own] = 0.0
-            K = E.T @ (P[:, None] * E)
-            PEw = E.T @ (P * (w + E @ w[own]))
-            M, v = whole - np.diag(P[own]), whole @ w[own]
-            without = V + v @ w[own] - 2 * w[own] @ PEw + w[own] @ (K @ w[own] + P[own] * w[own])
+            others = w + E @ w[own]
+            others[own] = 0.0
+            M, v = self.G[own, own] - self.G[own] @ E, self.b[own] - self.G[own] @ others
+            K, PEw = E.T @ (P[:, None] * E), E.T @ (P * others)
+            without = 1 - self.b @ others - others @ (P * others)
             held = kept.sum() - kept[own].sum() - np.sum(K * H[own, own])
-            others = len(P) - size
-            found = _best_addition(
-                M, K, PEw, v, self.s[own], self.bounds[:, k], without, held, others, self.gram.n
-            )  # fmt: skip
+            rest = len(P) - size
+            found = _best_addition(M, K, PEw, v, self.s[own], self.bounds[:, k], without, held, rest, self.gram.n)
             if np.log(found[2]) < best:
                 best, there = np.log(found[2]), rho.copy()
                 there[k] = found[0]
@@ -623,11 +621,11 @@ def _best_addition(
     ``V(theta) = V - v^T w_new + 2 w_new^T E^T P w - w_new^T (K + RIDGE + theta S) w_new``.
     """
     r = len(v)
-    R = np.linalg.cholesky(M + RIDGE * np.eye(r))
-    inverse = np.linalg.inv(R)
-    tau, U = np.linalg.eigh((inverse * s) @ inverse.T)
+    m, Q = np.linalg.eigh((M + M.T) / 2)  # rounding can take a Schur complement below 0
+    root = Q / np.sqrt(np.maximum(m, 0.0) + RIDGE)
+    tau, U = np.linalg.eigh((root.T * s) @ root)
     tau = np.maximum(tau, 0.0)
-    T = np.ascontiguousarray(inverse.T) @ U
+    T = root @ U
     turned = np.ascontiguousarray(T.T)
     a, q = turned @ v, turned @ PEw
     KT = turned @ np.ascontiguousarray(K + RIDGE * np.eye(r)) @ T
