@@ -183,3 +183,12 @@ def test_the_papers_dense_40_nodes_finish_within_ten_minutes():
     X = sample(random_dag(size.nodes, size.edges, rng=0), "mlp100", n=size.rows, rng=0)
     learned = learn_notears_linear(X, time_limit=600)
     assert learned.converged
+
+
+@pytest.mark.parametrize("scale", [np.logspace(-4, 4, 6), np.full(6, 1e6)], ids=["unlike", "huge"])
+def test_scales_it_can_not_handle_end_in_a_dag_with_the_flag_down(scale):
+    _, X = authors_data(0, d=6, edges=8, n=200)
+    learned = learn_notears_linear(X * scale)
+    assert is_dag(learned.graph)
+    assert not learned.converged
+    assert "stopped at h" in learned.notes[0]

