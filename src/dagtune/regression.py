@@ -411,7 +411,8 @@ class _Problem:
         if wrong or worse:  # columns that are functions of one another, beyond what the ridge can part
             H = np.linalg.pinv(A, hermitian=True)
         else:
-            H = np.tril(H) + np.tril(H, -1).T
+            H += H.T  # dpotri fills the lower half and leaves the upper at 0
+            H[np.diag_indices(len(H))] /= 2
         return H, P, H @ self.b
 
     def _gcv(self, V: float, edf: float) -> float:
