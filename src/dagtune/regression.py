@@ -358,6 +358,7 @@ def fit(
     functions: int | None = None,
     start: np.ndarray | None = None,
     max_iterations: int = 60,
+    sweeps: int = 10,
 ) -> Fit:
     """Regression of ``child`` on ``parents`` (positions).
 
@@ -368,6 +369,7 @@ def fit(
     functions : use at most so many functions of each parent, the smoothest
     start : log theta from which the search by GCV begins; otherwise a common degree of smoothing is tried first
     max_iterations : cap of the search, an iteration being one Newton step
+    sweeps : how often, at most, to go on from a minimum to a better one that differs in one theta; 0 takes the first
     """
     chosen = tuple(int(parent) for parent in parents)
     if child in chosen or len(set(chosen)) < len(chosen):
@@ -380,7 +382,7 @@ def fit(
         return problem.fit_at(theta)
     check_choice("smoothing", smoothing, ("gcv",))
     rho = problem.first_guess() if start is None else np.clip(start, *problem.bounds)
-    rho, converged = problem.minimise(rho, max_iterations)
+    rho, converged = problem.minimise(rho, max_iterations, sweeps)
     return problem.fit_at(np.exp(rho), converged)
 
 
@@ -480,10 +482,10 @@ class _Problem:
         tries = [low + share * (high - low) for share in (0.3, 0.45, 0.6, 0.75)]
         return min(tries, key=self.log_gcv)
 
-    def minimise(self, rho: np.ndarray, max_iterations: int) -> tuple[np.ndarray, bool]:
+    def minimise(self, rho: np.ndarray, max_iterations: int, sweeps: int) -> tuple[np.ndarray, bool]:
         """A minimum of GCV that no change of one theta alone betters: Newton's method, sweep, and again from there."""
         rho, converged = self.descend(rho, max_iterations)
-        for _ in range(10):
+        for _ in range(sweeps):
             elsewhere = self.sweep(rho)
             if elsewhere is None:
                 break

@@ -247,7 +247,8 @@ class _IncEdge:
         above[cause] = below[effect] = True
         self._reach |= np.outer(above, below)
         self._gains[self._reach.T] = -np.inf
-        self.fits[effect] = self._trials[best]
+        trial = self._trials[best]
+        self.fits[effect] = self._fit(effect, trial.parents, np.log(trial.smoothing), sweeps=2)
         self.converged &= self.fits[effect].converged
         self._try_parents(effect)
         return True
@@ -270,8 +271,9 @@ class _IncEdge:
                 self._trials[cause, effect] = trial
                 self._gains[cause, effect] = present.log_variance - trial.log_variance
 
-    def _fit(self, child: int, parents: tuple[int, ...], start: np.ndarray | None) -> Fit:
-        return fit(self.gram, child, parents, functions=_functions(self.gram.n, len(parents), self._basis), start=start)
+    def _fit(self, child: int, parents: tuple[int, ...], start: np.ndarray | None, sweeps: int = 1) -> Fit:
+        functions = _functions(self.gram.n, len(parents), self._basis)
+        return fit(self.gram, child, parents, functions=functions, start=start, sweeps=sweeps)
 
     def _try_parents(self, child: int) -> None:
         """Score every edge into ``child`` anew, roughly."""
