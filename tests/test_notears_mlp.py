@@ -57,6 +57,19 @@ def test_how_many_networks_are_worked_on_at_a_time_changes_nothing(monkeypatch):
         assert gradient == pytest.approx(whole[1], rel=1e-9, abs=1e-12)
 
 
+def test_any_number_of_threads_gives_the_same_numbers(monkeypatch):
+    X, _, parameters = networks_and_parameters(0, n=50, d=7, hidden=4)
+    monkeypatch.setattr("dagtune.baselines.notears_mlp._BLOCK", 250)
+    monkeypatch.setattr("dagtune.baselines.notears_mlp._WORTH_A_THREAD", 0)
+    found = []
+    for threads in (1, 2, 3, 20):
+        with _Networks(X, 4, 0.01, 0.02, threads) as networks:
+            found.append(networks.lagrangian(parameters, RHO, ALPHA))
+    for value, gradient in found:
+        assert value == found[0][0]
+        assert (gradient == found[0][1]).all()
+
+
 @pytest.mark.slow
 def test_the_gradient_is_that_of_jax():
     jax = pytest.importorskip("jax", reason="pip install 'dagtune[baselines]'")

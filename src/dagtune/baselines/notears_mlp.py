@@ -11,6 +11,8 @@ jax under jit). Not scale-invariant: penalties and threshold are in the data's u
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -25,13 +27,16 @@ from dagtune.baselines.notears import (
     zero_weights,
 )
 from dagtune.graph import topological_order
-from dagtune.parallel import one_blas_thread
+from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.validation import check_count, read_table
 
 __all__ = ["learn_notears_mlp"]
 
 #: Hidden values worked on at a time: 320 kB, so that a core's own cache holds them.
 _BLOCK = 40_000
+
+#: Hidden values from which a second thread is worth its hand-over.
+_WORTH_A_THREAD = 200_000
 
 
 def learn_notears_mlp(
@@ -47,6 +52,7 @@ def learn_notears_mlp(
     rho_max: float = 1e16,
     forbidden: Any = None,
     required: Any = None,
+    threads: int | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Learned:
@@ -55,6 +61,7 @@ def learn_notears_mlp(
     hidden: units of each network. lambda1, lambda2: the L1 penalty on first-layer weights, the squared one on all
         weights (biases are free).
     threshold, max_iter, h_tol, rho_max, forbidden, required: as in linear NOTEARS.
+    threads: for the networks of large tables; None is one for each processor. Any number gives the same numbers.
     """
     table = read_table(X)
     d = table.values.shape[1]
@@ -63,8 +70,7 @@ def learn_notears_mlp(
     threshold = check_positive("threshold", threshold)
     held = zero_weights(d, required, forbidden)
     clock = Clock("notears-mlp", time_limit, progress)
-    with one_blas_thread():
-        networks = _Networks(table.values, hidden, lambda1, lambda2)
+    with one_blas_thread(), _Networks(table.values, hidden, lambda1, lambda2, count_threads(threads)) as networks:
         lower, upper = networks.bounds(held)
         solution = augmented_lagrangian(
             networks.lagrangian,
@@ -102,16 +108,31 @@ class _Networks:
     (d, hidden), b2 (d). Inside, a first layer is one matrix [W1, b1] that meets the rows of X and a row of ones.
     """
 
-    def __init__(self, X: np.ndarray, hidden: int, lambda1: float, lambda2: float) -> None:
+    def __init__(self, X: np.ndarray, hidden: int, lambda1: float, lambda2: float, threads: int = 1) -> None:
         self._n, self._d = X.shape
         self._hidden, self._lambda1, self._lambda2 = hidden, lambda1, lambda2
         self._rows = np.column_stack([X, np.ones(self._n)])
         self._columns = np.ascontiguousarray(self._rows.T)
-        self._at_a_time = max(1, min(self._d, _BLOCK // (hidden * self._n)))
-        self._room = np.empty((2, self._at_a_time * hidden, self._n))
+        at_a_time = max(1, min(self._d, _BLOCK // (hidden * self._n)))
+        blocks = [(a, min(a + at_a_time, self._d)) for a in range(0, self._d, at_a_time)]
         units = self._d * hidden
+        threads = min(threads, len(blocks)) if units * self._n >= _WORTH_A_THREAD else 1
+        # Blocks do not depend on the threads, and each has its own place in every sum: the same numbers for any number.
+        self._shares = [list(enumerate(blocks))[k::threads] for k in range(threads)]
+        self._rooms = np.empty((threads, 2, at_a_time * hidden, self._n))
+        self._block_loss = np.empty(len(blocks))
+        self._stack = ExitStack()
+        self._map: Any = map
+        if threads > 1:
+            self._map = self._stack.enter_context(ThreadPoolExecutor(threads)).map
         sizes = (units * self._d, units, units * self._d, units, units, self._d)
         self._cuts = np.cumsum((0, *sizes))
+
+    def __enter__(self) -> _Networks:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._stack.close()
 
     def _parts(self, parameters: np.ndarray) -> list[np.ndarray]:
         """W1+, b1+, W1-, b1-, W2, b2 as views."""
@@ -170,27 +191,47 @@ class _Networks:
         self, first: np.ndarray, second: np.ndarray, bias: np.ndarray, to_second: np.ndarray, to_bias: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """1/(2n) sum ||X_j - f_j(X)||^2 and its gradient by ``first``; those by the second layer fill the last two."""
+        to_first, less = np.empty_like(first), -first
+
+        def work(share: list[tuple[int, tuple[int, int]]], room: np.ndarray) -> None:
+            with np.errstate(over="ignore"):  # exp may overflow to inf, which gives the right 0; flags are per thread
+                for number, (a, z) in share:
+                    self._block_loss[number] = self._block(a, z, room, less, second, bias, to_first, to_second, to_bias)
+
+        list(self._map(work, self._shares, self._rooms))
+        return 0.5 * float(self._block_loss.sum()) / self._n, to_first
+
+    def _block(
+        self,
+        a: int,
+        z: int,
+        room: np.ndarray,
+        less: np.ndarray,
+        second: np.ndarray,
+        bias: np.ndarray,
+        to_first: np.ndarray,
+        to_second: np.ndarray,
+        to_bias: np.ndarray,
+    ) -> float:
+        """Networks a to z - 1: their squared residuals, and their share of the gradients; ``less`` is minus first."""
         n, u = self._n, self._hidden
-        loss, to_first, less = 0.0, np.empty_like(first), -first
-        for a in range(0, self._d, self._at_a_time):
-            z = min(a + self._at_a_time, self._d)
-            units = slice(a * u, z * u)
-            S, slope = self._room[0, : (z - a) * u], self._room[1, : (z - a) * u]
-            np.matmul(less[units], self._columns, out=S)
-            np.exp(S, out=S)
-            S += 1.0
-            np.reciprocal(S, out=S)  # sigmoid(W1 X + b1); exp may overflow to inf, which gives the right 0
-            by_network = S.reshape(z - a, u, n)
-            left = np.matmul(second[a:z, None, :], by_network)[:, 0]
-            left += bias[a:z, None]
-            left -= self._columns[a:z]
-            loss += float(np.vdot(left, left))
-            left /= n
-            to_bias[a:z] = left.sum(axis=1)
-            to_second[a:z] = np.matmul(by_network, left[:, :, None])[:, :, 0]
-            np.multiply(S, S, out=slope)
-            np.subtract(S, slope, out=slope)
-            slope.reshape(z - a, u, n)[:] *= left[:, None, :]
-            np.matmul(slope, self._rows, out=to_first[units])
-            to_first[units] *= second[a:z].reshape(-1, 1)
-        return 0.5 * loss / n, to_first
+        units = slice(a * u, z * u)
+        S, slope = room[0, : (z - a) * u], room[1, : (z - a) * u]
+        np.matmul(less[units], self._columns, out=S)
+        np.exp(S, out=S)
+        S += 1.0
+        np.reciprocal(S, out=S)  # sigmoid(W1 X + b1)
+        by_network = S.reshape(z - a, u, n)
+        left = np.matmul(second[a:z, None, :], by_network)[:, 0]
+        left += bias[a:z, None]
+        left -= self._columns[a:z]
+        loss = float(np.vdot(left, left))
+        left /= n
+        to_bias[a:z] = left.sum(axis=1)
+        to_second[a:z] = np.matmul(by_network, left[:, :, None])[:, :, 0]
+        np.multiply(S, S, out=slope)
+        np.subtract(S, slope, out=slope)
+        slope.reshape(z - a, u, n)[:] *= left[:, None, :]
+        np.matmul(slope, self._rows, out=to_first[units])
+        to_first[units] *= second[a:z].reshape(-1, 1)
+        return loss
