@@ -109,4 +109,6 @@ def _cell(one: dict[str, Any]) -> str:
         return f"time-out after {one['seconds']:.0f} s"
     flag = "" if one["converged"] else ", not converged"
     low_high = "" if one["sid_of_class"] is None else " (its class {} to {})".format(*one["sid_of_class"])
-    return f"{one['cpu_seconds']:.2f} s ({one['seconds']:.2f}), SID {one['sid']}{low_high}{flag}"
+    score = f"F1 {one['f1']:.2f}" if one["sid"] is None else f"SID {one['sid']}"
+    told = "".join(f"; {note}" for note in one["notes"] if one["sid"] is None)
+    return f"{one['cpu_seconds']:.2f} s ({one['seconds']:.2f}), {score}{low_high}{flag}{told}"

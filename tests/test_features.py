@@ -24,8 +24,15 @@ def column_of(x, kernel, *, centred=True, fine=False):
 
 
 def features_of(column, x, **options):
-    phi, left_out = column.phi(x[None, :])
-    return compress(column, len(x), phi.sum(axis=1), phi @ phi.T, left_out, **options)
+    return compress(column, len(x), *column.moments(x[None, :]), **options)
+
+
+def phi_of(column, chunk):
+    """(r0, n) values of the functions themselves."""
+    rank = len(column.signs)
+    out = np.empty((rank, chunk.shape[1]))
+    column.rotated(chunk, np.eye(rank), np.zeros(rank), out)
+    return out
 
 
 def centred_matrix(x, kernel, bandwidth):
@@ -69,7 +76,10 @@ def test_an_expansion_is_the_kernel_within_its_error(reach, seed):
         for fine in (False, True):
             expansion = expand(KERNELS[kernel], sample, centred=False, fine=fine)
             column = SumColumn((0,), sample.origin(KERNELS[kernel]), 1.0, expansion)
-            phi, left_out = column.phi(x[None, :])
+            phi = phi_of(column, x[None, :])
+            total, gram, left_out = column.moments(x[None, :])
+            assert total == pytest.approx(phi.sum(axis=1), abs=1e-11)
+            assert gram == pytest.approx(phi @ phi.T, abs=1e-11)
             error = np.abs(KERNELS[kernel](x[:, None], x[None, :]) - (phi.T * column.signs) @ phi)
             assert error.max() <= column.error + left_out + 1e-12
 
@@ -90,18 +100,13 @@ def test_joint_features_give_the_product_of_two_kernel_matrices():
             one = features_of(column, values, centred=False, tolerance=TOLERANCE / 20)
             placed = SumColumn((position,), column.origin, column.bandwidth, column.expansion)
             parts.append(
-                compress(placed, 200, *moments(placed, np.array([x, y])), centred=False, tolerance=TOLERANCE / 20)
+                compress(placed, 200, *placed.moments(np.array([x, y])), centred=False, tolerance=TOLERANCE / 20)
             )
             assert parts[-1].rank == one.rank
             matrices.append(KERNELS[kernel](values[:, None] / column.bandwidth, values[None, :] / column.bandwidth))
         joint = JointColumn.of(*parts, 200, 1.0)
-        features = compress(joint, 200, *moments(joint, np.array([x, y])))
+        features = compress(joint, 200, *joint.moments(np.array([x, y])))
         F = features.values(np.array([x, y]))
         K = matrices[0] * matrices[1]
         K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
         assert np.linalg.norm(K - (F.T * features.signs) @ F) <= features.bound * features.norm + 1e-12
-
-
-def moments(column, chunk):
-    phi, left_out = column.phi(chunk)
-    return phi.sum(axis=1), phi @ phi.T, left_out

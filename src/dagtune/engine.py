@@ -40,10 +40,11 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
     count = sum(map(len, wanted))
     dense_seconds = _dense_seconds(problem, count)
     try:
+        if engine == "lowrank":
+            scaled, _ = _look(problem, sample, wanted[:1])
+            return LowRank(problem, sample, scaled, "engine='lowrank' was asked for")
         scaled, looked = _look(problem, sample, wanted)
         seconds = _lowrank_seconds(problem, scaled, looked, count)
-        if engine == "lowrank":
-            return LowRank(problem, sample, scaled, "engine='lowrank' was asked for")
         if min(seconds, dense_seconds) > 3600 * _MAX_HOURS:
             widest = max(looked, key=lambda one: 0 if one.expansion is None else len(one.expansion.signs))
             raise InputError(_too_slow(problem, widest, sample, seconds, dense_seconds))
@@ -76,7 +77,7 @@ def _look(problem: Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) ->
             raise NoExpansionError(one)
     if problem.combine == "sum":
         for members in wanted[1:]:
-            looked += scale(problem, members[:: max(len(members) // 32, 1)], sample, expanded=True)
+            looked += scale(problem, members[:: max(len(members) // 12, 1)], sample, expanded=True)
     return scaled, looked
 
 

@@ -16,7 +16,7 @@ smallest rank that keeps the promised error: ``H K H = F^T diag(signs) F + error
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -77,32 +77,19 @@ class Basis(Protocol):
 
 
 @dataclass(frozen=True)
-class Chebyshev:
-    """T_0, T_1, ... on the interval ``centre`` +- ``half``."""
+class Series:
+    """Chebyshev polynomials T_0, T_1, ... on the interval ``centre`` +- ``half``.
+
+    With a ``floor`` above 0 they are taken in log coordinates, sign(x) T_k(log|x|), and are linear in x where |x| is
+    below the floor.
+    """
 
     centre: float
     half: float
+    floor: float = 0.0
 
     def terms(self, x: np.ndarray, count: int) -> np.ndarray:
-        values = np.empty((count, len(x)))
-        _chebyshev((x - self.centre) / self.half, values)
-        return values
-
-
-@dataclass(frozen=True)
-class LogChebyshev:
-    """sign(x) T_k(log|x|) with log|x| on ``centre`` +- ``half``; linear in x where |x| is below the ``floor``."""
-
-    centre: float
-    half: float
-    floor: float
-
-    def terms(self, x: np.ndarray, count: int) -> np.ndarray:
-        size = np.abs(x)
-        values = np.empty((count, len(x)))
-        _chebyshev((np.log(np.maximum(size, self.floor)) - self.centre) / self.half, values)
-        values *= np.sign(x) * np.minimum(size / self.floor, 1.0)
-        return values
+        return _terms(x[None, :], np.zeros(1, dtype=np.int64), 0.0, 1.0, self.centre, self.half, self.floor, count)
 
 
 @dataclass(frozen=True)
@@ -117,17 +104,84 @@ class Landmarks:
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _chebyshev(t: np.ndarray, out: np.ndarray) -> None:
-    """T_(k+1) = 2 t T_k - T_(k-1)."""
-    count, n = out.shape
+def _terms(
+    chunk: np.ndarray,
+    members: np.ndarray,
+    origin: float,
+    scale: float,
+    centre: float,
+    half: float,
+    floor: float,
+    count: int,
+) -> np.ndarray:
+    """(count, n) terms of a series at ``(X_j + X_k + ... - origin) scale``: T_(k+1) = 2 t T_k - T_(k-1)."""
+    n = chunk.shape[1]
+    out = np.empty((count, n))
+    t = np.empty(n)
     for i in range(n):
-        out[0, i] = 1.0
+        x = 0.0
+        for member in members:
+            x += chunk[member, i]
+        x = (x - origin) * scale
+        if floor > 0.0:
+            weight = 1.0 if x > 0.0 else -1.0
+            x = abs(x)
+            if x < floor:
+                weight *= x / floor
+                x = floor
+            out[0, i] = weight
+            t[i] = (np.log(x) - centre) / half
+        else:
+            out[0, i] = 1.0
+            t[i] = (x - centre) / half
     if count > 1:
         for i in range(n):
-            out[1, i] = t[i]
+            out[1, i] = t[i] * out[0, i]
     for k in range(2, count):
         for i in range(n):
             out[k, i] = 2.0 * t[i] * out[k - 1, i] - out[k - 2, i]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _series_values(
+    chunk: np.ndarray,
+    members: np.ndarray,
+    origin: float,
+    scale: float,
+    centre: float,
+    half: float,
+    floor: float,
+    combination: np.ndarray,
+    offset: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """out (r, n) = combination (r, m) of the terms, less the offset: one call a column, so that threads do not wait."""
+    np.dot(combination, _terms(chunk, members, origin, scale, centre, half, floor, combination.shape[1]), out)
+    for a in range(len(offset)):
+        for i in range(out.shape[1]):
+            out[a, i] -= offset[a]
+
+
+@njit(cache=True, nogil=True)
+def _series_moments(
+    chunk: np.ndarray,
+    members: np.ndarray,
+    origin: float,
+    scale: float,
+    centre: float,
+    half: float,
+    floor: float,
+    combination: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over the rows of phi (r,) and phi phi^T (r, r)."""
+    terms = _terms(chunk, members, origin, scale, centre, half, floor, combination.shape[1])
+    phi = np.dot(combination, terms)
+    total = np.zeros(len(phi))
+    for a in range(len(phi)):
+        for i in range(phi.shape[1]):
+            total[a] += phi[a, i]
+    return total, np.dot(phi, phi.T)
 
 
 @dataclass(frozen=True)
@@ -148,7 +202,7 @@ class Expansion:
 
 
 #: The expansion of a constant: no features.
-NOTHING = Expansion(Chebyshev(0.0, 1.0), np.zeros((1, 0)), np.zeros(0), error=0.0, rounding=0.0)
+NOTHING = Expansion(Series(0.0, 1.0), np.zeros((1, 0)), np.zeros(0), error=0.0, rounding=0.0)
 
 
 def expand(kernel: Kernel, sample: Sample, *, centred: bool = True, fine: bool = False) -> Expansion | None:
@@ -194,7 +248,7 @@ def _series(kernel: Kernel, low: float, high: float, error: float, centred: bool
         return kernel(points[:, None], points[None, :])
 
     found = _coefficients(values, error, centred)
-    return None if found is None else _diagonalise(found, Chebyshev(centre, half), error)
+    return None if found is None else _diagonalise(found, Series(centre, half), error)
 
 
 @lru_cache(maxsize=1024)
@@ -210,7 +264,7 @@ def _log_series(floor: float, reach: float, error: float, linear: bool) -> Expan
     )
     if found is None:
         return None
-    return _diagonalise(found, LogChebyshev(centre, half, floor), error, linear * (floor * reach) ** 3 / 3)
+    return _diagonalise(found, Series(centre, half, floor), error, linear * (floor * reach) ** 3 / 3)
 
 
 @dataclass(frozen=True)
@@ -320,12 +374,12 @@ class Column(Protocol):
         """Whether the error is known at the rows only."""
         ...
 
-    def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
-        """(r0, n) values at the rows of a (d, n) chunk, and the sum of what they leave out of the diagonal."""
+    def moments(self, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Sums over the rows of a (d, n) chunk: of phi (r0,), of phi phi^T, of what they leave out of the diagonal."""
         ...
 
-    def rotated(self, chunk: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-        """(r, n): rotation^T phi for a rotation (r0, r)."""
+    def rotated(self, chunk: np.ndarray, rotation: np.ndarray, offset: np.ndarray, out: np.ndarray) -> None:
+        """out (r, n) = rotation^T phi - offset for a rotation (r0, r)."""
         ...
 
 
@@ -354,18 +408,31 @@ class SumColumn:
     def landmarks(self) -> bool:
         return self.expansion.diagonal is not None
 
-    def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
-        phi = self._combine(chunk, self.expansion.weights)
-        if self.expansion.diagonal is None:
-            return phi, 0.0
-        return phi, float(np.maximum(self.expansion.diagonal - np.einsum("an,an->n", phi, phi), 0.0).sum())
+    def moments(self, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        combination = np.ascontiguousarray(self.expansion.weights.T)
+        if isinstance(self.expansion.basis, Series):
+            return *_series_moments(chunk, *self._place, combination), 0.0
+        phi = self._landmark_values(chunk, combination)
+        diagonal = self.expansion.diagonal or 0.0
+        rest = float(np.maximum(diagonal - np.einsum("an,an->n", phi, phi), 0.0).sum())
+        return phi.sum(axis=1), phi @ phi.T, rest
 
-    def rotated(self, chunk: np.ndarray, rotation: np.ndarray) -> np.ndarray:
-        return self._combine(chunk, self.expansion.weights @ rotation)
+    def rotated(self, chunk: np.ndarray, rotation: np.ndarray, offset: np.ndarray, out: np.ndarray) -> None:
+        combination = rotation.T @ self.expansion.weights.T
+        if isinstance(self.expansion.basis, Series):
+            _series_values(chunk, *self._place, combination, offset, out)
+        else:
+            np.subtract(self._landmark_values(chunk, combination), offset[:, None], out=out)
 
-    def _combine(self, chunk: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    @property
+    def _place(self) -> tuple[np.ndarray, float, float, float, float, float]:
+        basis = self.expansion.basis
+        assert isinstance(basis, Series)
+        return np.array(self.members), self.origin, 1.0 / self.bandwidth, basis.centre, basis.half, basis.floor
+
+    def _landmark_values(self, chunk: np.ndarray, combination: np.ndarray) -> np.ndarray:
         x = (add_up(chunk, self.members) - self.origin) / self.bandwidth
-        return weights.T @ self.expansion.basis.terms(x, len(weights))
+        return combination @ self.expansion.basis.terms(x, combination.shape[1])
 
 
 @dataclass(frozen=True)
@@ -395,15 +462,16 @@ class JointColumn:
     def signs(self) -> np.ndarray:
         return self.parts[0].signs[self.left] * self.parts[1].signs[self.right]
 
-    def phi(self, chunk: np.ndarray) -> tuple[np.ndarray, float]:
+    def moments(self, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         first, second = (part.values(chunk) for part in self.parts)
         products = first[self.left] * second[self.right]
         everything = (first**2).sum(axis=0) @ (second**2).sum(axis=0)
-        return products, max(float(everything - np.vdot(products, products)), 0.0)
+        rest = max(float(everything - np.vdot(products, products)), 0.0)
+        return products.sum(axis=1), products @ products.T, rest
 
-    def rotated(self, chunk: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    def rotated(self, chunk: np.ndarray, rotation: np.ndarray, offset: np.ndarray, out: np.ndarray) -> None:
         first, second = (part.values(chunk) for part in self.parts)
-        return rotation.T @ (first[self.left] * second[self.right])
+        np.subtract(rotation.T @ (first[self.left] * second[self.right]), offset[:, None], out=out)
 
 
 @dataclass(frozen=True)
@@ -428,9 +496,18 @@ class Features:
 
     def values(self, chunk: np.ndarray) -> np.ndarray:
         """(r, n) features of the rows of a (d, n) chunk."""
-        values = self.column.rotated(chunk, self.rotation)
-        values -= self.offset[:, None]
-        return values
+        return stack([self], chunk)
+
+
+def stack(features: Sequence[Features], chunk: np.ndarray) -> np.ndarray:
+    """(sum of ranks, n): the features of several columns at the rows of a (d, n) chunk, one below the other."""
+    out = np.empty((sum(one.rank for one in features), chunk.shape[1]))
+    start = 0
+    for one in features:
+        if one.rank:
+            one.column.rotated(chunk, one.rotation, one.offset, out[start : start + one.rank])
+        start += one.rank
+    return out
 
 
 def add_up(chunk: np.ndarray, members: tuple[int, ...]) -> np.ndarray:
@@ -461,7 +538,7 @@ def compress(
     squares, vectors = np.linalg.eigh(moments)
     squares = np.maximum(squares, 0.0)
     if (signs > 0).all():
-        values, rotation = squares, vectors
+        values, rotation = squares[::-1], vectors[:, ::-1]
     else:
         # K = Q (D^1/2 V^T S V D^1/2) Q^T with Q = phi V D^-1/2 orthonormal: the middle's eigenvalues are K's
         roots = np.sqrt(squares)
@@ -469,8 +546,8 @@ def compress(
         middle = roots[:, None] * ((vectors.T * signs) @ vectors) * roots
         values, inner = np.linalg.eigh(middle)
         rotation = (vectors * inverse) @ (inner * np.sqrt(np.abs(values)))
-    order = np.argsort(-np.abs(values), kind="stable")
-    values, rotation = values[order], rotation[:, order]
+        order = np.argsort(-np.abs(values), kind="stable")
+        values, rotation = values[order], rotation[:, order]
     norm = float(np.linalg.norm(values))
     missing = count * (column.error + 8 * column.rounding) + left_out
     tails = np.append(np.sqrt(np.cumsum(values[::-1] ** 2)[::-1]), 0.0)

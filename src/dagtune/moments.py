@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from dagtune.features import TOLERANCE, Column, Features, compress
+from dagtune.features import TOLERANCE, Column, Features, compress, stack
 from dagtune.parallel import parallel_map
 
 __all__ = ["BATCH", "CHUNK_ROWS", "Extremes", "Rows", "compress_columns", "cross_products", "extremes"]
@@ -127,13 +127,9 @@ def compress_columns(
     if not columns:
         return []
 
-    def moments(column: Column, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        phi, left_out = column.phi(chunk)
-        return phi.sum(axis=1), phi @ phi.T, np.array([left_out])
-
     def statistic(chunk: np.ndarray) -> list[np.ndarray]:
-        found = parallel_map(lambda column: moments(column, chunk), columns, threads)
-        return [array for triple in found for array in triple]
+        found = parallel_map(lambda column: column.moments(chunk), columns, threads)
+        return [array for total, gram, left_out in found for array in (total, gram, np.array([left_out]))]
 
     sums = rows.sum(statistic, done)
     return parallel_map(
@@ -171,7 +167,7 @@ def cross_products(
         left = np.concatenate(parallel_map(lambda child: child.values(chunk), children, threads))
 
         def product(batch: range) -> np.ndarray:
-            return left @ np.concatenate([candidates[c].values(chunk) for c in batch]).T
+            return left @ stack([candidates[c] for c in batch], chunk).T
 
         squares = np.add.reduceat(
             np.vstack([left * left * child_signs[:, None], np.zeros(left.shape[1])]), child_starts[:-1]

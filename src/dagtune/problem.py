@@ -101,13 +101,15 @@ def pose(
     table = read_table(X)
     found = as_kernel(kernel)
     _refuse_extreme(table.values, table.names)
+    workers = count_threads(threads)
+    large = table.values.size * len(table.names) > 4e5  # a small problem is done before a second thread has begun
     return Problem(
         rows=Rows(table.values, exact_shift(table.values) if found.of == "difference" else None),
         names=table.names,
         kernel=found,
         bandwidth=check_bandwidth(bandwidth),
         combine=combine,
-        threads=count_threads(threads),
+        threads=workers if large else 1,
         memory=parse_memory(memory),
         progress=progress or silent,
     )
@@ -155,13 +157,14 @@ def refuse_if_larger(memory: int, needed: float) -> None:
 def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, expanded: bool) -> list[Scaled]:
     """Each column X_j + X_k + ... with its origin and bandwidth, and if asked for its expansion."""
     found = extremes(problem.rows, members, problem.threads) if expanded else None
+    heights = np.abs(sample).max(axis=1)
 
     def one(c: int) -> Scaled:
-        column = tuple(int(m) for m in members[c])
-        x = add_up(sample, column)
-        if x.max() - x.min() <= 8 * np.finfo(float).eps * np.abs(sample[list(column)]).max():
+        column = tuple(members[c].tolist())
+        x = np.sort(add_up(sample, column))
+        if x[-1] - x[0] <= 8 * np.finfo(float).eps * max(heights[m] for m in column):
             return Scaled(column, math.inf, expansion=NOTHING)  # such as x + (-x): nothing depends on a constant
-        bandwidth = bandwidth_of(x, problem.bandwidth) if problem.kernel.takes_bandwidth else 1.0
+        bandwidth = bandwidth_of(x, problem.bandwidth, ordered=True) if problem.kernel.takes_bandwidth else 1.0
         if found is None:
             return Scaled(column, bandwidth)
         what = Sample(bandwidth, float(found.low[c]), float(found.high[c]), float(found.smallest[c]), x)

@@ -14,9 +14,9 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import networkx as nx
@@ -33,8 +33,7 @@ _PRESENT_AFTER = {"add": True, "require": True, "delete": False, "remove": False
 _FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """One of the numbers compared: ``what`` measured between ``child`` and its candidate ``parents`` together."""
 
     what: str
@@ -49,8 +48,7 @@ class Measured:
         return f"{self.what}({printable(self.child)}, {together}) = {self.value:.4g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One edge that came or went: when, by which rule, and the numbers that were compared.
 
     Inside the tuning phase nodes are positions; in a :class:`Result` they are names.
@@ -73,14 +71,13 @@ class Change:
 
     def named(self, names: Sequence[str]) -> Change:
         """The same change with names for positions."""
-        return replace(
-            self,
+        return self._replace(
             edge=(names[self.edge[0]], names[self.edge[1]]),
-            triple=None if self.triple is None else tuple(names[i] for i in self.triple),
+            triple=None if self.triple is None else tuple([names[i] for i in self.triple]),
             numbers=tuple(
-                Measured(m.what, names[m.child], tuple(names[j] for j in m.parents), m.value) for m in self.numbers
+                [Measured(m.what, names[m.child], tuple([names[j] for j in m.parents]), m.value) for m in self.numbers]
             ),
-            cycle=tuple(names[i] for i in self.cycle),
+            cycle=tuple([names[i] for i in self.cycle]),
         )
 
     def __str__(self) -> str:
