@@ -35,6 +35,11 @@ def test_each_gives_a_boolean_dag_of_the_columns(name, data):
     assert is_dag(guess)
 
 
+def test_the_seed_of_the_graph_does_not_give_the_order_away():
+    guesses = [(random_dag(10, 40, rng=seed), run("random-complete", np.eye(10), rng=seed)) for seed in range(30)]
+    assert 55 < np.mean([sid(graph, guess) for graph, guess in guesses]) < 75  # 65 is chance
+
+
 def test_empty_is_empty_and_random_complete_is_a_uniform_order():
     assert not run("empty", X).any()
     assert run("random-complete", X, rng=1).sum() == 21

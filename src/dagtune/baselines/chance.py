@@ -19,8 +19,14 @@ def empty(X: Any, *, rng: Any = None) -> np.ndarray:
 
 
 def random_complete(X: Any, *, rng: Any = None) -> np.ndarray:
-    """Complete DAG of a uniformly random order."""
+    """Complete DAG of a uniformly random order.
+
+    A seed opens a stream of its own here: who simulates a graph and guesses it with one seed must not draw the true
+    order twice.
+    """
     d = read_table(X).values.shape[1]
+    if isinstance(rng, (int, np.integer)):
+        rng = np.random.SeedSequence(int(rng)).spawn(1)[0]
     return complete(np.argsort(np.random.default_rng(rng).random(d), kind="stable"))
 
 
