@@ -286,7 +286,8 @@ def draw(found: dict[str, Any], path: str) -> None:
         axes[1, column].set_xlabel(label)
     axes[0, 0].set_ylabel("seconds")
     axes[1, 0].set_ylabel("MiB over the data")
-    axes[0, 0].legend(fontsize=8)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
     for axis in axes.flat:
         axis.grid(True, which="major", alpha=0.3)
     figure.suptitle("All first and second order HSIC of a table")

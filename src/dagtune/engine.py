@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, overload
 
 import numpy as np
@@ -39,18 +40,20 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
         return Dense(problem, sample, "engine='dense' was asked for")
     count = sum(map(len, wanted))
     dense_seconds = _dense_seconds(problem, count)
+    # a small problem of this kind is done before a second thread has begun
+    light = problem if problem.rows.count * problem.rows.width**2 > 4e5 else replace(problem, threads=1)
     try:
         if engine == "lowrank":
-            scaled, _ = _look(problem, sample, wanted[:1])
-            return LowRank(problem, sample, scaled, "engine='lowrank' was asked for")
-        scaled, looked = _look(problem, sample, wanted)
-        seconds = _lowrank_seconds(problem, scaled, looked, count)
+            scaled, _ = _look(light, sample, wanted[:1])
+            return LowRank(light, sample, scaled, "engine='lowrank' was asked for")
+        scaled, looked = _look(light, sample, wanted)
+        seconds = _lowrank_seconds(light, scaled, looked, count)
         if min(seconds, dense_seconds) > 3600 * _MAX_HOURS:
             widest = max(looked, key=lambda one: 0 if one.expansion is None else len(one.expansion.signs))
             raise InputError(_too_slow(problem, widest, sample, seconds, dense_seconds))
         against = f"about {_say_seconds(seconds)} against {_say_seconds(dense_seconds)} on the dense path"
         if seconds <= dense_seconds:
-            return LowRank(problem, sample, scaled, against)
+            return LowRank(light, sample, scaled, against)
         return Dense(
             problem, sample, f"about {_say_seconds(dense_seconds)} against {_say_seconds(seconds)} in low rank"
         )

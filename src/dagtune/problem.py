@@ -101,15 +101,13 @@ def pose(
     table = read_table(X)
     found = as_kernel(kernel)
     _refuse_extreme(table.values, table.names)
-    workers = count_threads(threads)
-    large = table.values.size * len(table.names) > 4e5  # a small problem is done before a second thread has begun
     return Problem(
         rows=Rows(table.values, exact_shift(table.values) if found.of == "difference" else None),
         names=table.names,
         kernel=found,
         bandwidth=check_bandwidth(bandwidth),
         combine=combine,
-        threads=workers if large else 1,
+        threads=count_threads(threads),
         memory=parse_memory(memory),
         progress=progress or silent,
     )
