@@ -36,7 +36,8 @@ def page() -> str:
         if stored.exists():
             kept: dict[str, Any] = json.loads(stored.read_text())
             section = importlib.import_module(f"benchmarks.{name}")
-            parts.append(section.render(kept["found"]) + f"\n*{kept['machine']}; {kept['date']}.*\n")
+            remarks = "".join(f"\n**Not from one run:** {remark}\n" for remark in kept.get("remarks", []))
+            parts.append(section.render(kept["found"]) + remarks + f"\n*{kept['machine']}; {kept['date']}.*\n")
     return "\n".join(parts)
 
 
