@@ -26,11 +26,13 @@ import pandas as pd
 from dagtune import graph
 from dagtune.validation import InputError, check_choice, check_names
 
-__all__ = ["Change", "Measured", "Result", "printable", "replay"]
+__all__ = ["Change", "Check", "Measured", "Result", "printable", "replay"]
 
 #: What an action does to its edge.
 _PRESENT_AFTER = {"add": True, "require": True, "delete": False, "remove": False, "forbid": False}
-_FORMAT = 1
+_FORMAT = 2
+#: Arrays that not every learner gives.
+_OPTIONAL = ("score", "probability")
 
 
 class Measured(NamedTuple):
@@ -88,6 +90,21 @@ class Change(NamedTuple):
         return f"{self.phase}: {self.action} {cause} -> {effect}{around}: {self.rule}{compared}"
 
 
+class Check(NamedTuple):
+    """One look at the fitted model: are the residuals of ``child`` independent of ``against``, as additive noise asks?
+
+    ``p_value`` is of independence, small where the model does not hold; ``holds`` is that judgement after allowing for
+    the number of checks, ``words`` says it to a person.
+    """
+
+    child: str
+    against: tuple[str, ...]
+    statistic: float
+    p_value: float
+    holds: bool
+    words: str
+
+
 def replay(first: np.ndarray, changes: Iterable[Change], names: Sequence[str]) -> np.ndarray:
     """The boolean (d, d) matrix that ``changes`` (by name) turn ``first`` into; each must change something."""
     position = {name: i for i, name in enumerate(names)}
@@ -120,6 +137,15 @@ class Result:
     warnings: tuple[str, ...] = ()
     #: How the learner was called: JSON values only.
     settings: Mapping[str, Any] = field(default_factory=dict)
+    #: The learner's own order, causes first, if it has one; otherwise any order of the graph serves.
+    order: tuple[str, ...] = ()
+    #: (d, d) number for every ordered pair by which edges are ranked, high means edge; None ranks by strength alone.
+    score: np.ndarray | None = None
+    #: (d, d) probability of every directed edge, if the learner gives it, and in words what stands behind it.
+    probability: np.ndarray | None = None
+    probability_words: str = ""
+    #: Where the fitted model was looked at, and whether it holds.
+    checks: tuple[Check, ...] = ()
 
     # The graph ------------------------------------------------------------------------------------------------------
 
@@ -139,8 +165,20 @@ class Result:
 
     @property
     def causal_order(self) -> list[str]:
-        """Names, causes first; of all such orders the one that follows the columns most closely."""
-        return [self.names[i] for i in graph.topological_order(self.matrix)]
+        """Names, causes first: the learner's order, or of all orders of the graph the one closest to the columns'."""
+        return list(self.order) or [self.names[i] for i in graph.topological_order(self.matrix)]
+
+    @property
+    def complete_dag(self) -> pd.DataFrame:
+        """0/1 DataFrame in which everything causes all that comes later in ``causal_order``; row causes column."""
+        rank = np.argsort([self.names.index(name) for name in self.causal_order])
+        return graph.to_frame(rank[:, None] < rank, self.names)
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """A number for every ordered pair, high means edge, for ranking (``metrics.aupr``); row causes column."""
+        values = np.where(self.matrix, self.strength, 0.0) if self.score is None else self.score
+        return pd.DataFrame(values, index=list(self.names), columns=list(self.names))
 
     @property
     def strengths(self) -> pd.DataFrame:
@@ -324,14 +362,18 @@ class Result:
                 "assumptions": list(self.assumptions),
                 "warnings": list(self.warnings),
                 "settings": dict(self.settings),
+                "order": list(self.order),
+                "probability_words": self.probability_words,
+                "checks": [check._asdict() for check in self.checks],
             },
             indent=1,
         ).encode()
         packed = io.BytesIO()
         graphs = np.array([self.graphs[phase] for phase in self.phases])
         description = np.frombuffer(described, dtype=np.uint8)
+        optional = {key: getattr(self, key) for key in _OPTIONAL if getattr(self, key) is not None}
         np.savez_compressed(
-            packed, graphs=graphs, strength=self.strength, opening=self.opening, description=description
+            packed, graphs=graphs, strength=self.strength, opening=self.opening, description=description, **optional
         )
         _write_whole(folder / "result.npz", packed.getvalue())
         _write_whole(folder / "result.json", described)
@@ -346,12 +388,14 @@ class Result:
         try:
             with np.load(folder / "result.npz", allow_pickle=False) as arrays:
                 graphs, strength, opening = (arrays[key] for key in ("graphs", "strength", "opening"))
+                optional = {key: arrays[key] for key in _OPTIONAL if key in arrays}
                 found = json.loads(arrays["description"].tobytes())
             if found["format"] != _FORMAT:
                 raise InputError(f"{str(folder)!r} has format {found['format']!r}, this version reads {_FORMAT}")
             names = check_names(found["names"], count=len(strength))
             shape = (len(names), len(names))
-            if graphs.shape != (len(found["phases"]), *shape) or strength.shape != shape or opening.shape != shape:
+            squares = [strength, opening, *optional.values()]
+            if graphs.shape != (len(found["phases"]), *shape) or any(square.shape != shape for square in squares):
                 raise ValueError("the arrays do not fit the names")
             return cls(
                 names=names,
@@ -364,6 +408,10 @@ class Result:
                 assumptions=tuple(found["assumptions"]),
                 warnings=tuple(found["warnings"]),
                 settings=found["settings"],
+                order=tuple(found["order"]),
+                probability_words=found["probability_words"],
+                checks=tuple(Check(**{**check, "against": tuple(check["against"])}) for check in found["checks"]),
+                **optional,
             )
         except InputError:
             raise
