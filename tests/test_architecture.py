@@ -14,6 +14,7 @@ EVERYONE = {"graph", "validation"}
 ROOMS = {
     "validation": set(),
     "graph": {"validation"},
+    "pictures": EVERYONE,
     "kernels": EVERYONE,
     "parallel": EVERYONE,
     "features": {"kernels", *EVERYONE},
@@ -22,10 +23,10 @@ ROOMS = {
     "dense": {"problem", "moments", "features", "kernels", "parallel", *EVERYONE},
     "lowrank": {"dense", "problem", "moments", "features", "kernels", "parallel", *EVERYONE},
     "engine": {"lowrank", "dense", "problem", "moments", "features", "kernels", "parallel", *EVERYONE},
-    "dependence": {"engine", "lowrank", "dense", "problem", "features", "kernels", "parallel", *EVERYONE},
+    "dependence": {"pictures", "engine", "lowrank", "dense", "problem", "features", "kernels", "parallel", *EVERYONE},
     "regression": {"moments", "features", "kernels", "parallel", *EVERYONE},
     "knowledge": EVERYONE,
-    "result": {"knowledge", *EVERYONE},
+    "result": {"knowledge", "pictures", *EVERYONE},
     "optimal": {"dependence", *EVERYONE},
     "tuning": {"dependence", "result", *EVERYONE},
     "learn": {"optimal", "tuning", "dependence", "kernels", "knowledge", "result", *EVERYONE},
@@ -34,6 +35,7 @@ ROOMS = {
     "simulate": EVERYONE,
     "metrics": EVERYONE,
     "datasets": EVERYONE,
+    "report": {"result", "pictures", "dependence", "metrics", *EVERYONE},
     "baselines": {"regression", "parallel", *EVERYONE},
 }
 

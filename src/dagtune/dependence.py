@@ -25,6 +25,7 @@ from dagtune.engine import choose_path
 from dagtune.kernels import Kernel, as_kernel, bandwidth_of, check_bandwidth
 from dagtune.lowrank import LowRank
 from dagtune.parallel import count_threads, one_blas_thread
+from dagtune.pictures import draw_dependence
 from dagtune.problem import Progress, combinations, exact_shift, pose, refuse_if_larger, silent, symmetric
 from dagtune.validation import InputError, check_choice, check_count, check_vector_pair, format_bytes
 
@@ -122,6 +123,10 @@ class Dependence:
         values = null.pvalues(self.first * scale, null)
         np.fill_diagonal(values, 0.0)
         return values
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the first order as a heat map with matplotlib; returns the axes."""
+        return draw_dependence(self.first, self.names, ax=ax, title=f"HSIC, {self.kernel} kernel")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from dagtune import graph
+from dagtune.pictures import draw_graph, draw_phases, printable
 from dagtune.validation import InputError, check_choice, check_names
 
 __all__ = ["Change", "Check", "Measured", "Result", "printable", "replay"]
@@ -269,6 +270,16 @@ class Result:
         lines += [f"warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 
+    # Pictures -------------------------------------------------------------------------------------------------------
+
+    def plot(self, ax: Any = None, *, title: str = "") -> Any:
+        """Draw the graph in layers with matplotlib, stronger edges wider; returns the axes."""
+        return draw_graph(self.matrix, self.names, strength=self.strength, ax=ax, title=title)
+
+    def plot_phases(self, axes: Any = None) -> np.ndarray:
+        """Draw one panel a phase: edges that came are bold, those that went dashed; returns the axes."""
+        return draw_phases(self.graphs, self.names, axes=axes)
+
     # Ways out -------------------------------------------------------------------------------------------------------
 
     def to_frame(self) -> pd.DataFrame:
@@ -420,11 +431,6 @@ class Result:
 
     def _position(self, name: str) -> int:
         return self.names.index(check_choice("column", name, self.names))
-
-
-def printable(text: Any) -> str:
-    r"""``text`` for a terminal, a picture or XML: control characters and the like become visible, as in ``\x1b``."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(text))
 
 
 def _dot_text(name: str) -> str:
