@@ -35,8 +35,9 @@ ROOMS = {
     "simulate": EVERYONE,
     "metrics": EVERYONE,
     "datasets": EVERYONE,
-    "report": {"result", "pictures", "dependence", "metrics", *EVERYONE},
+    "report": {"experiments", "result", "pictures", "dependence", "metrics", *EVERYONE},
     "baselines": {"regression", "parallel", *EVERYONE},
+    "experiments": {"baselines", "simulate", "metrics", "datasets", "estimators", "parallel", *EVERYONE},
 }
 
 

@@ -1,0 +1,33 @@
+"""What the paper ran, declared as data, and a runner that resumes.
+
+>>> from dagtune.experiments import reproduce
+>>> reproduce("table-tanh", sizes=[10], repeats=2, recipe="released", methods=["ot"], out="results")  # doctest: +SKIP
+"""
+
+from dagtune.experiments.cells import NO_RECIPE, RECIPES, SCALES, Cell
+from dagtune.experiments.declared import ALWAYS, EXPERIMENTS, METHODS, PHASES, Experiment, Method, Published, published
+from dagtune.experiments.runner import CELL_TIMEOUT, Summary, Tick, latest, reproduce
+from dagtune.experiments.store import RESULTS, Record, read_results
+
+__all__ = [
+    "ALWAYS",
+    "CELL_TIMEOUT",
+    "EXPERIMENTS",
+    "METHODS",
+    "NO_RECIPE",
+    "PHASES",
+    "RECIPES",
+    "RESULTS",
+    "SCALES",
+    "Cell",
+    "Experiment",
+    "Method",
+    "Published",
+    "Record",
+    "Summary",
+    "Tick",
+    "latest",
+    "published",
+    "read_results",
+    "reproduce",
+]

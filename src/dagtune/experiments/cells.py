@@ -1,0 +1,143 @@
+"""A run is a set of cells: one method on one table. A cell knows its settings and its seeds, and nothing else is drawn.
+
+All methods see the same table: its seeds come from model, size and repeat alone, so recipes and scales share a graph
+too. Graph, data and method draw from streams of their own: a method that shared the graph's stream could draw the true
+order a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from dagtune.experiments.declared import EXPERIMENTS, METHODS, PAPER_SIZES, Experiment
+from dagtune.simulate import MODELS
+from dagtune.validation import InputError, check_choice, check_count
+
+__all__ = ["NO_RECIPE", "RECIPES", "SCALES", "Cell", "Seeds", "cells_of", "work_key"]
+
+RECIPES = ("printed", "released")
+SCALES = ("raw", "standardized")
+#: The recipe of data that nobody simulated.
+NO_RECIPE = "none"
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Three seeds that share no stream."""
+
+    graph: int
+    data: int
+    method: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one table of one experiment."""
+
+    experiment: str
+    model: str
+    nodes: int
+    repeat: int
+    method: str
+    recipe: str
+    standardized: bool
+
+    @property
+    def key(self) -> str:
+        """The cell as one line of JSON; equal for equal cells."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the declarations say about this cell beyond its key: the table's size and the method's options."""
+        experiment = EXPERIMENTS[self.experiment]
+        size = experiment.sizes[self.nodes]
+        options: dict[str, Any] = {}
+        if self.method in ("ot", "ot-released"):
+            options = dict(experiment.ot) | {"preset": "paper" if self.method == "ot" else "released"}
+        table = {} if experiment.real else {"edges": size.edges, "rows": size.rows}
+        return table | {"options": options}
+
+    @property
+    def work(self) -> str:
+        """What is to be computed, whichever experiment asks: cells with equal work have equal results."""
+        return work_key(asdict(self), self.settings)
+
+    @property
+    def seeds(self) -> Seeds:
+        """Seeds of the graph, the data and the method."""
+        root = np.random.SeedSequence([zlib.crc32(self.model.encode()), self.nodes, self.repeat])
+        graph, data, method = (int(child.generate_state(1)[0]) for child in root.spawn(3))
+        return Seeds(graph, data, method)
+
+    @property
+    def expected_seconds(self) -> float:
+        """About what the cell costs: methods grow like d^3 here, and handing a cell over takes a moment."""
+        return 0.03 + METHODS[self.method].seconds * (self.nodes / 40) ** 3
+
+    def __str__(self) -> str:
+        data = self.model if self.recipe == NO_RECIPE else f"{self.model} {self.recipe}"
+        scale = " standardized" if self.standardized else ""
+        return f"{self.experiment} {data}{scale} d={self.nodes} repeat {self.repeat} {self.method}"
+
+
+def work_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """One line of JSON that two cells share when they ask for the same computation.
+
+    The experiment's name counts only where its graph is the experiment's own, or its phases are wanted.
+    """
+    same_for_all = cell["experiment"] in EXPERIMENTS and EXPERIMENTS[cell["experiment"]].sizes is PAPER_SIZES
+    parts = {name: value for name, value in cell.items() if name != "experiment" or not same_for_all}
+    return json.dumps({"cell": parts, "settings": settings}, sort_keys=True)
+
+
+def cells_of(
+    experiments: Sequence[Experiment],
+    methods: Sequence[str],
+    *,
+    sizes: Sequence[int] | None = None,
+    repeats: int = 10,
+    recipes: Sequence[str] = ("printed",),
+    scales: Sequence[str] = ("raw",),
+) -> list[Cell]:
+    """All cells of a run, cheap ones first.
+
+    ``sizes`` choose among the paper's five; an experiment with sizes of its own keeps them. A model that a recipe does
+    not have gives no cell. Real data are one table, so only a method that draws is repeated on them.
+    """
+    repeats = check_count("repeats", repeats)
+    for recipe in recipes:
+        check_choice("recipe", recipe, RECIPES)
+    for size in sizes or ():
+        if size not in PAPER_SIZES:
+            raise InputError(f"size {size!r} is none of the paper's: choose among {', '.join(map(str, PAPER_SIZES))}")
+    cells = []
+    for experiment in experiments:
+        nodes = [d for d in experiment.sizes if not experiment.own_sizes or sizes is None or d in sizes]
+        chosen = [name for name in methods if experiment.methods is None or name in experiment.methods]
+        settings = [
+            (model, d, recipe, scale == "standardized")
+            for model in experiment.models
+            for d in nodes
+            for recipe in ((NO_RECIPE,) if experiment.real else recipes)
+            for scale in scales
+            if experiment.real or recipe in MODELS[model]
+        ]
+        cells += [
+            Cell(experiment.name, model, d, repeat, method, recipe, standardized)
+            for model, d, recipe, standardized in settings
+            for method in chosen
+            for repeat in range(repeats if not experiment.real or METHODS[method].random else 1)
+        ]
+    if not cells:
+        raise InputError(
+            f"nothing to run: {', '.join(e.name for e in experiments)} has no data of recipe {', '.join(recipes)}; "
+            "pass the other recipe"
+        )
+    return sorted(cells, key=lambda cell: cell.expected_seconds)
