@@ -33,7 +33,7 @@ NODE_HEIGHT = 28.0
 #: Width of a character, room left and right of it in its box, room between boxes and between lanes.
 _CHARACTER, _PADDING, _APART, _LANE = 7.6, 24.0, 22.0, 11.0
 #: Room between layers, and how much of it a long way across may add.
-_GAP, _MORE_GAP = 48.0, 64.0
+_GAP, _MORE_GAP = 38.0, 64.0
 _SWEEPS, _PULLS = 16, 40
 #: How hard pieces of edges resist bending: node to node, node to lane, lane to lane.
 _STIFF = (1.0, 2.0, 8.0)
@@ -318,11 +318,12 @@ def _text_width(label: str) -> float:
 
 # ---------------------------------------------------------------------------------------------------------- drawings
 
-#: Line of an edge that stays, came or went: colour, dashes, factor of its width.
+#: Line of an edge that stays, whose direction was decided, that came or that went: colour, dashes, factor of its width.
 _STYLES = {
+    "went": ("#b3261e", (0, (4, 3)), 1.2),
     "kept": ("#3b4a5a", "-", 1.0),
-    "came": ("#00695c", "-", 2.2),
-    "went": ("#b3261e", (0, (4, 3)), 1.4),
+    "decided": ("#1f5fbf", (0, (8, 2, 1.5, 2)), 1.5),
+    "came": ("#00796b", "-", 2.2),
 }
 
 
@@ -348,7 +349,10 @@ def draw_graph(
 
 
 def draw_phases(graphs: Mapping[str, Any], names: Sequence[str], *, axes: Any = None) -> np.ndarray:
-    """Draw one panel a phase, all in the layout of the last: edges that came are bold, those that went dashed."""
+    """Draw one panel a phase, all in the layout of the last; returns the axes.
+
+    Edges that came are bold, those that went dashed; where one of two directions went, the other is dash-dotted.
+    """
     matrices = [graph.as_matrix(each) for each in graphs.values()]
     labels = [short_label(name) for name in names]
     layout = lay_out(matrices[-1], labels, also=np.any(matrices, axis=0))
@@ -359,8 +363,10 @@ def draw_phases(graphs: Mapping[str, Any], names: Sequence[str], *, axes: Any = 
         before = matrices[max(k - 1, 0)]
         came, went = matrix & ~before, before & ~matrix
         change = f" (+{int(came.sum())}, \N{MINUS SIGN}{int(went.sum())})" if k else ""
+        decided = matrix & before & went.T
+        groups = {"went": went & ~matrix.T, "kept": matrix & before & ~decided, "decided": decided, "came": came}
         _prepare(ax, layout, f"{phase}: {int(matrix.sum())} edges{change}")
-        _draw_edges(ax, layout, {"went": went, "kept": matrix & before, "came": came}, np.ones(matrix.shape))
+        _draw_edges(ax, layout, groups, np.ones(matrix.shape))
         _draw_nodes(ax, layout, labels)
     return axes
 
@@ -397,9 +403,9 @@ def _new_axes(sizes: Sequence[tuple[float, float]]) -> np.ndarray:
     """Axes side by side in a new figure, large enough for text of about 9 points, or as large as a screen."""
     import matplotlib.pyplot as plt
 
-    columns = min(len(sizes), 3)
-    rows = -(-len(sizes) // columns)
     width, height = (max(3.0, side / 80) for side in sizes[0])
+    columns = min(len(sizes), max(1, round(np.sqrt(len(sizes) * 1.6 * height / width))))
+    rows = -(-len(sizes) // columns)
     shrink = min(1.0, 24 / (columns * width), 24 / (rows * height))
     axes = plt.subplots(
         rows,
@@ -442,7 +448,7 @@ def _points_per_pixel(ax: Any) -> float:
 
 def _draw_edges(ax: Any, layout: Layout, groups: Mapping[str, np.ndarray], widths: np.ndarray) -> None:
     """Each group of edges in its style; both directions of one pair are one line with two heads."""
-    from matplotlib.patches import FancyArrowPatch, PathPatch
+    from matplotlib.patches import PathPatch, Polygon
 
     scale = max(0.35, _points_per_pixel(ax))
     for style, matrix in groups.items():
@@ -451,26 +457,19 @@ def _draw_edges(ax: Any, layout: Layout, groups: Mapping[str, np.ndarray], width
             if matrix[j, i] and i > j:
                 continue
             path = _path(layout, int(i), int(j))
-            width = factor * widths[i, j] * scale
-            common = {"edgecolor": colour, "linewidth": width, "linestyle": dashes, "zorder": 1}
-            ax.add_patch(PathPatch(path, facecolor="none", gid=f"edge-{i}-{j}", **common))
+            width = factor * widths[i, j]
+            line = {"edgecolor": colour, "linewidth": width * scale, "linestyle": dashes, "gid": f"edge-{i}-{j}"}
+            ax.add_patch(PathPatch(path, facecolor="none", capstyle="butt", zorder=1, **line))
             ends = path.vertices[[-1, -2]], path.vertices[[0, 1]]
-            for tip, before in ends[: 1 + bool(matrix[j, i])]:  # on its own, since a dashed line has a dashed head
-                back = before - tip
-                tail = tip + back / max(1e-9, float(np.hypot(*back))) * 9
-                ax.add_patch(
-                    FancyArrowPatch(
-                        tail,
-                        tip,
-                        arrowstyle="-|>",
-                        mutation_scale=(7 + 2 * width) * max(scale, 0.6),
-                        shrinkA=0,
-                        shrinkB=0,
-                        linewidth=0,
-                        color=colour,
-                        zorder=2,
-                    )
-                )
+            for tip, before in ends[: 1 + bool(matrix[j, i])]:
+                ax.add_patch(Polygon(_head(tip, before, 6 + 1.5 * width), color=colour, linewidth=0, zorder=2))
+
+
+def _head(tip: np.ndarray, before: np.ndarray, length: float) -> np.ndarray:
+    """Corners of an arrow's head that ends at ``tip``, coming from ``before``."""
+    back = (before - tip) / max(1e-9, float(np.hypot(*(before - tip)))) * length
+    side = 0.42 * back[::-1] * (1, -1)
+    return np.array([tip, tip + back + side, tip + back - side])
 
 
 def _path(layout: Layout, i: int, j: int) -> Any:
