@@ -37,6 +37,21 @@ ROOMS = {
     "datasets": EVERYONE,
     "report": {"experiments", "result", "pictures", "dependence", "metrics", *EVERYONE},
     "baselines": {"regression", "parallel", *EVERYONE},
+    "audit": {"result", "simulate", *EVERYONE},
+    "cli": {
+        "audit",
+        "baselines",
+        "bootstrap",
+        "datasets",
+        "dependence",
+        "experiments",
+        "knowledge",
+        "metrics",
+        "report",
+        "result",
+        "simulate",
+        *EVERYONE,
+    },
     "experiments": {"baselines", "simulate", "metrics", "datasets", "estimators", "parallel", *EVERYONE},
 }
 

@@ -6,11 +6,15 @@ or an :class:`InputError` that says what is wrong, where, and what to do about i
 
 from __future__ import annotations
 
+import csv
 import difflib
+import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +29,16 @@ __all__ = [
     "check_names",
     "check_vector_pair",
     "format_bytes",
+    "load_frame",
     "parse_memory",
+    "pick_names",
+    "read_adjacency",
+    "read_header",
     "read_table",
 ]
+
+#: What may be done about missing values.
+MISSING = ("error", "drop", "impute")
 
 #: What a table on disk may be called, and what reads it.
 _READERS = {
@@ -47,12 +58,15 @@ class InputError(ValueError):
 class Table:
     """Numbers and names: ``values`` is float64 of shape (rows, columns), ``names`` one text for each column.
 
-    ``dropped`` names the constant columns that ``drop_constant=True`` left out.
+    ``dropped`` names the constant columns that ``drop_constant=True`` left out; ``lost_rows`` counts the rows that
+    ``missing="drop"`` left out, ``filled`` the values that ``missing="impute"`` filled in.
     """
 
     values: np.ndarray
     names: tuple[str, ...]
     dropped: tuple[str, ...] = ()
+    lost_rows: int = 0
+    filled: int = 0
 
 
 def read_table(
@@ -63,16 +77,26 @@ def read_table(
     min_columns: int = 2,
     drop_constant: bool = False,
     sep: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    missing: str = "error",
+    progress: Callable[[float], None] | None = None,
 ) -> Table:
     """Numbers and names of ``data``: an array (rows, columns), a DataFrame, or the path of a table.
 
     Paths end in .csv, .tsv, .txt, .parquet or .feather; ``sep`` overrides the separator of the text ones. Columns of an
     array are called x0, x1, ... unless ``names`` says otherwise. Booleans count as 0 and 1. Refused, with the column
-    named: text, missing and infinite values, constant columns (unless ``drop_constant``), columns named twice, too few
-    rows or columns.
+    named: text, missing and infinite values, constant columns (unless ``drop_constant``), columns named twice or not at
+    all, too few rows or columns.
+
+    ``columns`` and ``drop`` choose columns of a file, in the file's order; the others are never judged.
+    ``missing="drop"`` leaves out rows with a missing value, "impute" puts the column's median there. ``progress`` hears
+    the share of a text file that was read.
     """
+    check_choice("treatment of missing values", missing, MISSING)
     if isinstance(data, (str, os.PathLike)):
-        data = _load(Path(data), sep)
+        data = load_frame(data, sep=sep, columns=columns, drop=drop, progress=progress)
+        _refuse_unnamed(data)
     if isinstance(data, pd.Series):
         data = data.to_frame()
     if isinstance(data, pd.DataFrame):
@@ -84,10 +108,11 @@ def read_table(
             [f"x{j}" for j in range(values.shape[1])] if names is None else names, count=values.shape[1]
         )
     _refuse_too_few(values, min_rows, min_columns)
+    values, lost_rows, filled = _without_missing(values, found, missing, min_rows)
     _refuse_missing(values, found)
     constant = values.max(axis=0) == values.min(axis=0)
     if not constant.any():
-        return Table(values, found)
+        return Table(values, found, lost_rows=lost_rows, filled=filled)
     if not drop_constant:
         first = int(np.argmax(constant))
         raise InputError(
@@ -97,7 +122,7 @@ def read_table(
     kept, dropped = _split(found, constant)
     values = np.ascontiguousarray(values[:, ~constant])
     _refuse_too_few(values, min_rows, min_columns)
-    return Table(values, kept, dropped)
+    return Table(values, kept, dropped, lost_rows, filled)
 
 
 def check_names(names: Iterable[Any], *, count: int) -> tuple[str, ...]:
@@ -172,27 +197,197 @@ def format_bytes(count: float) -> str:
     return f"{count:.1f} TiB"
 
 
-def _load(path: Path, sep: str | None) -> pd.DataFrame:
-    """The table in a file; pickles and unknown endings are refused before anything is opened."""
+def read_header(path: str | os.PathLike[str], *, sep: str | None = None) -> tuple[str, ...]:
+    """The column names of a table on disk, verbatim, without its rows."""
+    path = Path(path)
+    return _header(path, _separator(path, sep), "utf-8")
+
+
+def pick_names(given: Iterable[str], names: Sequence[str]) -> list[str]:
+    """The columns that ``given`` means: each text is a name, or several names with commas between them."""
+    picked: dict[str, None] = {}
+    for text in given:
+        for name in [text] if text in names else [part.strip() for part in text.split(",")]:
+            picked[_known(name, names)] = None
+    return list(picked)
+
+
+def load_frame(
+    path: str | os.PathLike[str],
+    *,
+    sep: str | None = None,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    encoding: str = "utf-8",
+    progress: Callable[[float], None] | None = None,
+) -> pd.DataFrame:
+    """The table in a file as it stands there: names verbatim (even twice, even empty), values not judged.
+
+    Pickles and unknown endings are refused before anything is opened.
+    """
+    path = Path(path)
+    split_at = _separator(path, sep)
+    header = _header(path, split_at, encoding)
+    chosen = _chosen(header, columns, drop)
+    try:
+        if split_at is None:
+            frame = getattr(pd, _READERS[path.suffix.lower()])(path)
+            return frame.iloc[:, chosen]
+        with io.BufferedReader(_Counted(path, progress), buffer_size=2**18) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # a column of mixed types is named further on
+            frame = pd.read_csv(
+                file, sep=split_at, encoding=encoding, header=0, names=list(range(len(header))), usecols=chosen
+            )
+    except ImportError as error:
+        raise _needs_pyarrow(path) from error
+    except (ValueError, OSError) as error:
+        raise _unreadable(path, error) from error
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise InputError(
+            f"the rows of {str(path)!r} have more values than its header has names ({len(header)}): name every column"
+        )
+    return frame.set_axis([header[position] for position in chosen], axis=1)
+
+
+class _Counted(io.FileIO):
+    """A file that tells somebody which share of it was read."""
+
+    def __init__(self, path: Path, progress: Callable[[float], None] | None) -> None:
+        super().__init__(path)
+        self._size, self._done, self._progress = max(path.stat().st_size, 1), 0, progress
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        if self._progress is not None and count:
+            self._done += count
+            self._progress(min(self._done / self._size, 1.0))
+        return count
+
+
+def read_adjacency(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """A graph as ``dagtune learn`` writes it: a CSV with the names in its first row and first column, then 0 and 1.
+
+    Names come back verbatim, whatever they hold; row causes column. Whether the numbers make a graph is for
+    :func:`dagtune.graph.as_matrix` to judge.
+    """
+    path = Path(path)
+    _refuse_no_file(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file, strict=True) if row]
+    except (ValueError, OSError, csv.Error) as error:
+        raise _unreadable(path, error) from error
+    if not rows:
+        raise InputError(f"{str(path)!r} is empty: a graph has names in its first row and column, then 0 and 1")
+    names = check_names(rows[0][1:], count=len(rows[0]) - 1)
+    if [row[0] for row in rows[1:]] != list(names):
+        raise InputError(
+            f"{str(path)!r} is no graph: its first row must name the same nodes as its first column, in one order"
+        )
+    for row in rows[1:]:
+        if len(row) != len(names) + 1:
+            raise InputError(
+                f"row {row[0]!r} of {str(path)!r} has {len(row) - 1} numbers for {len(names)} nodes: mend it"
+            )
+    try:
+        numbers = np.array([row[1:] for row in rows[1:]], dtype=np.float64).reshape(len(names), len(names))
+    except ValueError as error:
+        raise InputError(f"{str(path)!r} is no graph ({error}): below its names it must hold 0 and 1") from error
+    return pd.DataFrame(numbers, index=list(names), columns=list(names))
+
+
+def _separator(path: Path, sep: str | None) -> str | None:
+    """What splits the lines of a text table; None for a file that is no text."""
     ending = path.suffix.lower()
     if ending not in _READERS:
         raise InputError(f"can't read {str(path)!r}: its ending must be one of {', '.join(_READERS)}")
+    _refuse_no_file(path)
+    if _READERS[ending] != "read_csv":
+        return None
+    found = sep or ("\t" if ending == ".tsv" else ",")
+    found = {"\\t": "\t", "tab": "\t"}.get(found, found)  # as people type it in a shell
+    if len(found) != 1 or found in '\r\n"':
+        raise InputError(f"a separator is one character, not {sep!r}: pass sep=',' or sep=';' or sep='tab'")
+    return found
+
+
+def _refuse_no_file(path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: name a file in it")
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r}: check the path (this folder is {str(Path.cwd())!r})")
-    options = {"sep": sep or ("\t" if ending == ".tsv" else ",")} if _READERS[ending] == "read_csv" else {}
+
+
+def _header(path: Path, split_at: str | None, encoding: str) -> tuple[str, ...]:
+    """Column names, verbatim: pandas would rename those that stand twice or are empty."""
     try:
-        frame = getattr(pd, _READERS[ending])(path, **options)
+        if split_at is None:
+            return _binary_header(path)
+        options: dict[str, Any] = {"sep": split_at, "encoding": encoding, "keep_default_na": False}
+        cells = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
     except ImportError as error:
-        raise InputError(f"reading {ending} needs pyarrow: pip install pyarrow") from error
-    except (ValueError, OSError) as error:  # pandas' parser, pyarrow's and unicode errors are all one of these
-        reason = str(error).splitlines()[0]
-        raise InputError(f"can't read {str(path)!r} as a table ({reason}): check the file and sep=") from error
-    if options and frame.shape[1] == 1 and len(frame) and re.search(r"[;\t|]", str(frame.columns[0])):
+        raise _needs_pyarrow(path) from error
+    except pd.errors.EmptyDataError as error:
         raise InputError(
-            f"{str(path)!r} has one column, named {str(frame.columns[0])!r}, when split at {options['sep']!r}: "
-            "pass the right sep="
+            f"can't read {str(path)!r}: it is empty; write a row of names, then rows of numbers"
+        ) from error
+    except (ValueError, OSError) as error:  # pandas' parser, pyarrow's and unicode errors are all one of these
+        raise _unreadable(path, error) from error
+    names = tuple(str(cell) for cell in cells)
+    other = re.search(r"[;\t|,]", names[0]) if len(names) == 1 else None
+    if other is not None:
+        shown = "tab" if other[0] == "\t" else other[0]
+        raise InputError(
+            f"{str(path)!r} has one column, named {names[0]!r}, when split at {split_at!r}: try sep={shown!r}"
         )
-    return frame
+    return names
+
+
+def _binary_header(path: Path) -> tuple[str, ...]:
+    """Column names of a parquet or feather file."""
+    if path.suffix.lower() == ".parquet":
+        return tuple(import_module("pyarrow.parquet").read_schema(path).names)
+    return tuple(import_module("pyarrow.feather").read_table(path, memory_map=True).schema.names)
+
+
+def _chosen(header: Sequence[str], columns: Sequence[str] | None, drop: Sequence[str]) -> list[int]:
+    """Positions of the columns to read, in the file's order."""
+    wanted = set(header if columns is None else [_known(name, header) for name in columns])
+    refused = {_known(name, header) for name in drop}
+    return [position for position, name in enumerate(header) if name in wanted and name not in refused]
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """``name`` if it is a column; otherwise an error with the nearest one, or some of those there are."""
+    if name in names:
+        return name
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    some = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+    raise InputError(
+        f"there is no column {name!r}: " + (f"did you mean {close[0]!r}?" if close else f"the columns are {some}")
+    )
+
+
+def _refuse_unnamed(frame: pd.DataFrame) -> None:
+    for position, name in enumerate(frame.columns):
+        if not str(name).strip():
+            raise InputError(
+                f"column {position + 1} has no name (row numbers, perhaps?): name it in the file, or pass drop={name!r}"
+            )
+
+
+def _needs_pyarrow(path: Path) -> InputError:
+    return InputError(f"reading {path.suffix.lower()} needs pyarrow: pip install pyarrow")
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    """The error for a file that is not what its name says."""
+    if isinstance(error, UnicodeError):
+        return InputError(f"can't read {str(path)!r}: it is not UTF-8 text; save it as UTF-8 (or use iconv -t utf-8)")
+    if isinstance(error, PermissionError):
+        return InputError(f"can't read {str(path)!r}: you have no permission; ask for it, or copy the file")
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return InputError(f"can't read {str(path)!r} as a table ({reason}): check the file and sep=")
 
 
 def _numbers_of_frame(frame: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray:
@@ -203,10 +398,10 @@ def _numbers_of_frame(frame: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray
         if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
             converted = _object_numbers(column)
             if converted is None:
-                raise InputError(
-                    f"column {name!r} is not numeric (type {column.dtype}, first value {_first_text(column)!r}): "
-                    "encode it as numbers, or drop it"
-                )
+                first = _first_text(column)
+                comma = isinstance(first, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", first)
+                cure = "write 1.5 for 1,5" if comma else "encode it as numbers, or drop it"
+                raise InputError(f"column {name!r} is not numeric (type {column.dtype}, first value {first!r}): {cure}")
             columns[:, j] = converted
         else:
             columns[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -256,7 +451,7 @@ def _refuse_missing(values: np.ndarray, names: tuple[str, ...]) -> None:
         if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
             return
     for what, bad, cure in (
-        ("missing (NaN)", np.isnan(values), "drop those rows, or fill the values in"),
+        ("missing (NaN)", np.isnan(values), "drop those rows, or fill the values in (missing='drop' or 'impute')"),
         ("infinite", np.isinf(values), "clip or drop those values"),
     ):
         columns = bad.any(axis=0)
@@ -266,6 +461,26 @@ def _refuse_missing(values: np.ndarray, names: tuple[str, ...]) -> None:
                 f"column {names[j]!r} has {bad[:, j].sum()} {what} of {len(values)} values, the first in row "
                 f"{int(np.argmax(bad[:, j]))}{_and_more(columns)}: {cure}"
             )
+
+
+def _without_missing(
+    values: np.ndarray, names: tuple[str, ...], missing: str, min_rows: int
+) -> tuple[np.ndarray, int, int]:
+    """The values with missing ones treated as asked for, the number of rows left out and of values filled in."""
+    if missing == "error" or not np.isnan(values).any():
+        return values, 0, 0
+    gone = np.isnan(values)
+    if gone.all(axis=0).any():
+        raise InputError(f"column {names[int(np.argmax(gone.all(axis=0)))]!r} has no values at all: drop it")
+    if missing == "drop":
+        kept = ~gone.any(axis=1)
+        if kept.sum() < min_rows:
+            raise InputError(
+                f"{kept.sum()} of {len(values)} rows have no missing value: use missing='impute', or drop the columns "
+                f"with most of them ({names[int(gone.sum(axis=0).argmax())]!r} first)"
+            )
+        return np.ascontiguousarray(values[kept]), int((~kept).sum()), 0
+    return np.where(gone, np.nanmedian(values, axis=0), values), 0, int(gone.sum())
 
 
 def _and_more(columns: np.ndarray) -> str:

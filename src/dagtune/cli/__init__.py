@@ -1,0 +1,68 @@
+"""The command line: one module a verb. Nothing heavy loads before a verb runs, so that --help answers at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+import dagtune
+from dagtune.cli.audit import register as register_audit
+from dagtune.cli.compare import register as register_compare
+from dagtune.cli.errors import guarded
+from dagtune.cli.interrupt import stops_soon
+from dagtune.cli.learn import register as register_learn
+from dagtune.cli.simulate import register as register_simulate
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="dagtune",
+    help="Causal graphs from tables: audit the data, learn a graph, check it.",
+    epilog="Start with: dagtune audit data.csv, then dagtune learn data.csv --out DIR. No data? dagtune learn --demo",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+)
+for register in (register_learn, register_audit, register_compare, register_simulate):
+    register(app)
+try:  # until the module has landed
+    from dagtune.cli.reproduce import register as register_reproduce
+
+    register_reproduce(app)
+except ImportError:
+    pass
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"dagtune {dagtune.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _dagtune(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb and give its exit code: 0 done, 1 our fault, 2 yours or the disk's, 3 findings, 130 stopped."""
+
+    def run() -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")  # a name the terminal can't show is no failure
+        return typer.main.get_command(app)(args=argv, prog_name="dagtune", standalone_mode=False)
+
+    if argv is not None:  # called from Python: signals are the caller's
+        return guarded(run)
+    with stops_soon():
+        return guarded(run)

@@ -1,0 +1,348 @@
+"""`dagtune compare`: several methods on one table, where they agree, and how good they are if the truth is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dagtune.cli.options import (
+    DATA,
+    Columns,
+    Drop,
+    Force,
+    Json,
+    Missing,
+    Quiet,
+    Sep,
+    Spreadsheet,
+    Table,
+    among,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from dagtune.cli.terminal import Progress, Talk
+
+__all__ = ["register"]
+
+METHOD = "Methods"
+DEFAULT = "conditional,ot,ges,notears-linear,cam"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command("compare", epilog="Example: dagtune compare data.csv --methods conditional,ges,cam --time-limit 60")(
+        compare
+    )
+
+
+def compare(
+    data: Table,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="a,b,c, or all (docs/baselines.md lists them).",
+            rich_help_panel=METHOD,
+            autocompletion=among(
+                "all", "conditional", "ot", "ges", "notears-linear", "notears-mlp", "npvar", "cam", "pc"
+            ),
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="For each method.", rich_help_panel=METHOD)
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.", rich_help_panel=METHOD)] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processors for our learners.", rich_help_panel=METHOD)
+    ] = None,
+    sep: Sep = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    missing: Missing = "error",
+    standardize: Annotated[
+        bool, typer.Option("--standardize", help="Scale columns to deviation 1.", rich_help_panel=DATA)
+    ] = False,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="True graph.csv, to score them.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the tables and graphs.")] = None,
+    spreadsheet: Spreadsheet = False,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run several methods on one table: their graphs side by side, where they agree, which edges most find."""
+    import pandas as pd
+
+    from dagtune.cli.files import refuse_taken
+    from dagtune.cli.reading import read_data, read_truth, standardized
+    from dagtune.cli.terminal import Talk
+    from dagtune.validation import InputError
+
+    talk = Talk(quiet=quiet, as_json=as_json)
+    chosen = _methods(methods or [DEFAULT])
+    if time_limit is not None and not time_limit > 0:
+        raise InputError(f"--time-limit is a positive number of seconds, not {time_limit:g}")
+    if out is not None:
+        refuse_taken(out, force=force)
+    with talk.progress() as tell:
+        table = read_data(data, tell, sep=sep, columns=columns, drop=drop, missing=missing)
+        X = pd.DataFrame(table.values, columns=list(table.names), copy=False)
+        X = standardized(X) if standardize else X
+        true = None if truth is None else read_truth(truth, list(X.columns))
+        attempts = [_attempt(name, X, true, time_limit, seed, jobs, tell) for name in chosen]
+    compared = Compared(list(X.columns), attempts, true)
+    if out is not None:
+        _write(compared, out, force=force, spreadsheet=spreadsheet)
+    _summarize(compared, talk)
+    talk.give(compared.as_dict())
+    if not compared.graphs:
+        raise InputError("no method gave a graph: the table above says why; choose others by --methods")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one method did: a boolean graph and its measures, or why there is none."""
+
+    method: str
+    seconds: float
+    graph: np.ndarray | None = None
+    trouble: str = ""
+    scores: dict[str, float] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compared:
+    """All attempts on one table; ``A[i, j]`` means ``i -> j``."""
+
+    names: list[str]
+    attempts: list[Attempt]
+    truth: pd.DataFrame | None
+
+    @property
+    def graphs(self) -> dict[str, np.ndarray]:
+        """The graphs of the methods that gave one."""
+        return {attempt.method: attempt.graph for attempt in self.attempts if attempt.graph is not None}
+
+    def agreement(self) -> tuple[np.ndarray, np.ndarray]:
+        """(m, m) shares of the directed edges of either that both have (1 for two empty graphs), and (m, m) SHD."""
+        import numpy as np
+
+        from dagtune.metrics import shd
+
+        graphs = list(self.graphs.values())
+        shares = np.ones((len(graphs), len(graphs)))
+        apart = np.zeros((len(graphs), len(graphs)), dtype=int)
+        for a, first in enumerate(graphs):
+            for b, second in enumerate(graphs):
+                either = int((first | second).sum())
+                shares[a, b] = int((first & second).sum()) / either if either else 1.0
+                apart[a, b] = shd(first, second)
+        return shares, apart
+
+    def consensus(self) -> list[tuple[str, str, int, int]]:
+        """(cause, effect, methods with the edge, methods with its reverse), where most of the learners have the edge.
+
+        Guesses that know nothing have no vote.
+        """
+        import numpy as np
+
+        from dagtune.baselines import CHANCE
+
+        voters = [graph for name, graph in self.graphs.items() if name not in CHANCE]
+        if len(voters) < 2:
+            return []
+        votes = np.sum(voters, axis=0)
+        found = [
+            (self.names[i], self.names[j], int(votes[i, j]), int(votes[j, i]))
+            for i, j in np.argwhere(2 * votes > len(voters))
+        ]
+        return sorted(found, key=lambda edge: (-edge[2], edge[3]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        shares, apart = self.agreement()
+        return {
+            "names": self.names,
+            "methods": [
+                {
+                    "method": attempt.method,
+                    "seconds": attempt.seconds,
+                    "edges": None
+                    if attempt.graph is None
+                    else [[self.names[i], self.names[j]] for i, j in zip(*attempt.graph.nonzero())],
+                    "trouble": attempt.trouble,
+                    "scores": attempt.scores,
+                    "notes": list(attempt.notes),
+                }
+                for attempt in self.attempts
+            ],
+            "agreement": {"methods": list(self.graphs), "share_in_common": shares.tolist(), "shd": apart.tolist()},
+            "consensus": [
+                {"cause": cause, "effect": effect, "votes": votes, "reverse": reverse}
+                for cause, effect, votes, reverse in self.consensus()
+            ],
+        }
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def _methods(given: Sequence[str]) -> list[str]:
+    """Method names, each once; "all" is every method that needs no package from elsewhere."""
+    from dagtune.baselines import BASELINES, EXTERNAL
+    from dagtune.validation import check_choice
+
+    ours = ("conditional", "ot", *BASELINES)
+    chosen: dict[str, None] = {}
+    for name in (part.strip() for text in given for part in text.split(",")):
+        for method in ours if name == "all" else [check_choice("method", name, (*ours, *EXTERNAL))]:
+            chosen[method] = None
+    return list(chosen)
+
+
+def _attempt(
+    name: str,
+    X: pd.DataFrame,
+    truth: pd.DataFrame | None,
+    time_limit: float | None,
+    seed: int,
+    jobs: int | None,
+    tell: Progress,
+) -> Attempt:
+    """One method; whatever stops it becomes a line in the table."""
+    from dagtune.baselines import TimeLimitError
+    from dagtune.metrics import evaluate
+
+    tell(name, 0.0)
+    started = time.monotonic()
+    try:
+        graph, notes = _run(name, X, time_limit, seed, jobs, lambda share: tell(name, share))
+    except TimeLimitError:
+        return Attempt(name, time.monotonic() - started, trouble=f"no answer within {time_limit:g} s")
+    except ImportError as error:
+        return Attempt(name, time.monotonic() - started, trouble=str(error))
+    except Exception as error:  # a method that fails is a result of the comparison
+        return Attempt(name, time.monotonic() - started, trouble=f"failed: {type(error).__name__}: {error}")
+    seconds = time.monotonic() - started
+    scores = None if truth is None else evaluate(truth, graph).as_dict()
+    return Attempt(name, seconds, graph, scores=scores, notes=notes)
+
+
+def _run(
+    name: str, X: pd.DataFrame, time_limit: float | None, seed: int, jobs: int | None, tell: Callable[[float], None]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Boolean graph of a method, and what it has to say."""
+    import dagtune
+    from dagtune.baselines import BASELINES, EXTERNAL, LEARNERS
+    from dagtune.graph import as_matrix
+
+    if name in ("conditional", "ot"):
+        estimator = dagtune.OptimalTuning if name == "ot" else dagtune.ConditionalTuning
+        learner = estimator(random_state=seed, threads=jobs, progress=_limited(name, time_limit, tell))
+        result = learner.fit(X).result_
+        return result.matrix, result.warnings
+    if name in LEARNERS or name in EXTERNAL:
+        learned = (LEARNERS | EXTERNAL)[name](X, rng=seed, time_limit=time_limit)
+        return learned.graph, learned.notes
+    return as_matrix(BASELINES[name](X, rng=seed)), ()
+
+
+def _limited(name: str, time_limit: float | None, tell: Callable[[float], None]) -> Progress:
+    """Progress that ends our own learners when their time is up."""
+    from dagtune.baselines import TimeLimitError
+
+    started = time.monotonic()
+
+    def hear(phase: str, share: float) -> None:
+        tell(share)
+        seconds = time.monotonic() - started
+        if time_limit is not None and seconds > time_limit:
+            raise TimeLimitError(name, time_limit, seconds, f"in {phase}")
+
+    return hear
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------
+
+
+def _table(compared: Compared) -> tuple[list[str], list[list[Any]]]:
+    """Header and one row a method."""
+    measures = ["sid", "shd", "f1", "skeleton_f1", "aupr"] if compared.truth is not None else []
+    rows: list[list[Any]] = []
+    for attempt in compared.attempts:
+        edges = "" if attempt.graph is None else int(attempt.graph.sum())
+        scores = [attempt.scores[name] if attempt.scores else "" for name in measures]
+        rows.append([attempt.method, round(attempt.seconds, 3), edges, *scores, attempt.trouble])
+    return ["method", "seconds", "edges", *measures, "trouble"], rows
+
+
+def _summarize(compared: Compared, talk: Talk) -> None:
+    from dagtune.cli.terminal import columns_of_text
+    from dagtune.result import printable
+
+    header, rows = _table(compared)
+    shown = [[_cell(cell) for cell in row] for row in rows]
+    for line in columns_of_text([header, *shown], right=range(1, len(header) - 1)):
+        talk.say(printable(line))
+    names = list(compared.graphs)
+    if len(names) > 1:
+        shares, apart = compared.agreement()
+        talk.say("\nAgreement: share of directed edges in common, and (SHD)")
+        cells = [["", *names]]
+        cells += [
+            [name, *(f"{shares[a, b]:.2f} ({apart[a, b]})" for b in range(len(names)))] for a, name in enumerate(names)
+        ]
+        for line in columns_of_text(cells, right=range(1, len(names) + 1)):
+            talk.say(f"  {line}")
+    edges = compared.consensus()
+    if edges:
+        talk.say("\nEdges that most methods find (and how many find the reverse)")
+        lines = [
+            [f"{printable(cause)} -> {printable(effect)}", str(votes), f"({back})"]
+            for cause, effect, votes, back in edges
+        ]
+        for line in columns_of_text(lines, right=(1, 2)):
+            talk.say(f"  {line}")
+    elif len(names) > 1:
+        talk.say("\nNo edge is found by most methods.")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if value != value else f"{value:.2f}"
+    return str(value)
+
+
+def _write(compared: Compared, out: Path, *, force: bool, spreadsheet: bool) -> None:
+    """The tables as CSV, and the graph of each method."""
+    from dagtune.cli.files import whole_folder, write_graph, write_rows
+    from dagtune.graph import to_frame
+
+    names = list(compared.graphs)
+    shares, apart = compared.agreement()
+    pairs = [
+        [first, second, shares[a, b].item(), int(apart[a, b])]
+        for a, first in enumerate(names)
+        for b, second in enumerate(names)
+    ]
+    with whole_folder(out, force=force) as part:
+        write_rows(part / "methods.csv", *_table(compared), spreadsheet=spreadsheet)
+        write_rows(
+            part / "agreement.csv", ["method", "other", "share_in_common", "shd"], pairs, spreadsheet=spreadsheet
+        )
+        write_rows(
+            part / "consensus.csv",
+            ["cause", "effect", "votes", "reverse"],
+            compared.consensus(),
+            spreadsheet=spreadsheet,
+        )
+        for name, graph in compared.graphs.items():
+            write_graph(part / f"{name}.csv", to_frame(graph, compared.names), spreadsheet=spreadsheet)

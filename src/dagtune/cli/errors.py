@@ -1,0 +1,123 @@
+"""Exit codes, and one line on stderr for everything that can go wrong; a traceback only for those who ask."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from dagtune.cli.interrupt import tell_stopped
+
+__all__ = ["DONE", "FINDINGS", "INTERRUPTED", "OUR_FAULT", "YOUR_INPUT", "guarded"]
+
+DONE, OUR_FAULT, YOUR_INPUT, FINDINGS, INTERRUPTED = 0, 1, 2, 3, 130
+
+#: Set to anything, it shows the traceback under the line.
+DEBUG = "DAGTUNE_DEBUG"
+
+# typer carries its own click or needs the package, as its version has it; BadParameter < UsageError < ClickException.
+_ClickError: Any = typer.BadParameter.__mro__[2]
+
+#: Keywords of the library in an error message, and the option that does the same here.
+_KEYWORDS = (
+    "columns density drop drop_constant kernel knowledge missing noise noise_scale preset recipe seed sep standardize "
+    "time_limit"
+)
+_KEYWORD = re.compile(rf"\b({'|'.join(_KEYWORDS.split())})=(True\b|'[^']*'|)")
+
+_DISK = {
+    errno.ENOSPC: "the disk is full: free some space, or write to another disk",
+    errno.EDQUOT: "your disk quota is used up: free some space, or write to another disk",
+    errno.EFBIG: "a file grew over the size allowed here: raise the limit (ulimit -f), or write to another disk",
+    errno.EROFS: "the disk is read-only: write to another folder",
+    errno.EACCES: "permission denied: choose a folder that is yours",
+    errno.EPERM: "permission denied: choose a folder that is yours",
+    errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
+}
+
+
+def guarded(call: Callable[[], Any]) -> int:
+    """The exit code of ``call``; what it raises becomes one line on stderr."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default" if DEBUG in os.environ else "ignore")
+            code = int(call() or DONE)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:  # the reader has gone: `dagtune ... | head`
+        _mute_stdout()
+        return YOUR_INPUT
+    except Exception as error:
+        code, message = _judged(error)
+        return _fail(code, message)
+    if code == INTERRUPTED:  # also typer's answer to Ctrl-C
+        tell_stopped()
+    return code
+
+
+def _judged(error: Exception) -> tuple[int, str]:
+    """Whose fault it is, and what to say."""
+    from dagtune.validation import InputError  # pandas comes with it: --help must not wait for that
+
+    if isinstance(error, InputError):
+        return YOUR_INPUT, _as_options(str(error))
+    if isinstance(error, _ClickError):
+        return YOUR_INPUT, _usage(error)
+    if isinstance(error, ImportError) and "pip install" in str(error):
+        return YOUR_INPUT, str(error)
+    if isinstance(error, MemoryError):
+        return YOUR_INPUT, "there is not enough memory: use fewer columns (--columns) or fewer rows"
+    if isinstance(error, OSError):
+        _mute_stdout()
+        return YOUR_INPUT, _disk(error)
+    where = f"{DEBUG}=1 shows where"
+    return OUR_FAULT, f"this is our fault, please report it: {type(error).__name__}: {error} ({where})"
+
+
+def _fail(code: int, message: str) -> int:
+    """Print the one line, and the traceback if it was asked for."""
+    from dagtune.result import printable
+
+    print(f"dagtune: {printable(' '.join(message.split()))}", file=sys.stderr)
+    if DEBUG in os.environ:
+        traceback.print_exc()
+    return code
+
+
+def _as_options(message: str) -> str:
+    """A message of the library with ``sep=';'`` written as ``--sep ';'``: here people type options."""
+
+    def option(match: re.Match[str]) -> str:
+        value = "" if match[2] in ("", "True") else f" {match[2]}"
+        return f"--{match[1].replace('_', '-')}{value}"
+
+    return _KEYWORD.sub(option, message)
+
+
+def _usage(error: Any) -> str:
+    """A wrong option or verb: what is wrong, and where the right ones stand."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "dagtune"
+    return f"{error.format_message().rstrip('.')} (see {command} --help)"
+
+
+def _disk(error: OSError) -> str:
+    """What the operating system refused, and what to do."""
+    about = f" ({os.fspath(error.filename)!r})" if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
+    cure = _DISK.get(error.errno or 0, f"{error.strerror or error}: check the path and the disk")
+    return f"{cure}{about}"
+
+
+def _mute_stdout() -> None:
+    """Send what is still in stdout's buffer nowhere: flushing it again at exit would fail again."""
+    with contextlib.suppress(OSError, ValueError):  # no real file behind it, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

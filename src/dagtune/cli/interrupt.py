@@ -1,0 +1,88 @@
+"""Ctrl-C stops the program within a second, whatever it is doing, and leaves nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["stops_soon", "tell_stopped", "undisturbed", "unfinished"]
+
+#: Seconds that the main thread has to stop by itself.
+PATIENCE = 0.5
+
+_folders: set[Path] = set()
+_told = threading.Lock()
+
+
+@contextmanager
+def stops_soon() -> Iterator[None]:
+    """Inside, a signal to stop raises KeyboardInterrupt, and a watchman ends the program if that takes too long.
+
+    Arithmetic in native code hears of a signal only when it returns, and threads are waited for at exit. The signal's
+    number arrives in a pipe at once; the thread that reads it gives the main thread some time, then tidies up and ends
+    the program.
+    """
+    inbox, outbox = os.pipe()
+    os.set_blocking(outbox, False)
+    signal.set_wakeup_fd(outbox, warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    threading.Thread(target=_watch, args=(inbox,), daemon=True).start()
+    yield
+
+
+def _watch(inbox: int) -> None:
+    while os.read(inbox, 1)[0] not in (signal.SIGINT, signal.SIGTERM):
+        pass
+    time.sleep(PATIENCE)
+    for folder in list(_folders):
+        shutil.rmtree(folder, ignore_errors=True)
+    _end_workers()
+    tell_stopped()
+    os._exit(130)
+
+
+def _end_workers() -> None:
+    """Processes that joblib started for the bootstrap do not hear a signal sent to this one alone."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    executor = getattr(loky, "_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=False, kill_workers=True)
+
+
+def tell_stopped() -> None:
+    """Say once that the program was stopped, and give a terminal its cursor back."""
+    if _told.acquire(blocking=False):
+        cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+        print(f"{cursor}dagtune: stopped, nothing was written", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def unfinished(folder: Path) -> Iterator[Path]:
+    """``folder`` is removed when the block ends, however it ends, unless it has been moved away."""
+    _folders.add(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _folders.discard(folder)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Signals to stop wait until the block has ended: for the few renames that must happen together."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

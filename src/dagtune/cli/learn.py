@@ -1,0 +1,417 @@
+"""`dagtune learn`: from a table to a folder with the graph, its evidence and a report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dagtune.cli.options import (
+    DATA,
+    Columns,
+    Drop,
+    Force,
+    Json,
+    Missing,
+    Quiet,
+    Sep,
+    Spreadsheet,
+    among,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dagtune.audit import Audit
+    from dagtune.bootstrap import EdgeConfidence
+    from dagtune.cli.terminal import Progress, Talk
+    from dagtune.result import Result
+
+__all__ = ["register"]
+
+METHODS = ("conditional", "ot")
+#: Options that only one method knows.
+ONLY_OT, ONLY_CONDITIONAL = ("kernel", "preset"), ("noise", "density")
+METHOD, KNOWLEDGE = "Method", "What is known beforehand"
+#: Edges shown on the terminal; the rest stand in edges.csv.
+_SHOWN = 25
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command("learn", epilog='Example: dagtune learn data.csv --out result --bootstrap 50 --forbid "price->age"')(
+        learn
+    )
+
+
+def learn(
+    data: Annotated[
+        Path | None, typer.Argument(help="CSV, TSV, Parquet or Feather; none with --demo.", show_default=False)
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="True graph.csv, to score the result."),
+    ] = None,
+    spreadsheet: Spreadsheet = False,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    sep: Sep = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    missing: Missing = "error",
+    drop_constant: Annotated[
+        bool, typer.Option("--drop-constant", help="Leave constant columns out.", rich_help_panel=DATA)
+    ] = False,
+    standardize: Annotated[
+        bool, typer.Option("--standardize", help="Scale columns to deviation 1.", rich_help_panel=DATA)
+    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Use the bundled Sachs proteins.", rich_help_panel=DATA)] = False,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="conditional|ot",
+            help="Which learner; ot is the paper's.",
+            rich_help_panel=METHOD,
+            show_default=False,
+            autocompletion=among(*METHODS),
+        ),
+    ] = "conditional",
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            help="conditional: auto, equal, free, non-gaussian, ...",
+            metavar="WORD",
+            rich_help_panel=METHOD,
+            autocompletion=among("auto", "equal", "free", "non-gaussian", "post-nonlinear"),
+        ),
+    ] = None,
+    density: Annotated[
+        str | None,
+        typer.Option(
+            help="conditional: sparse, balanced, dense, or a number.",
+            metavar="WORD",
+            rich_help_panel=METHOD,
+            autocompletion=among("sparse", "balanced", "dense"),
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="ot: gaussian, sigmoid, laplace, auto, ...",
+            metavar="WORD",
+            rich_help_panel=METHOD,
+            autocompletion=among("auto", "gaussian", "laplace", "rational-quadratic", "sigmoid"),
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="ot: paper or released (the authors' script).",
+            metavar="WORD",
+            rich_help_panel=METHOD,
+            autocompletion=among("paper", "released"),
+        ),
+    ] = None,
+    bootstrap: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Learn N times more, for confidence.", rich_help_panel=METHOD)
+    ] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.", rich_help_panel=METHOD)] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Processors to use; all if not given.", rich_help_panel=METHOD),
+    ] = None,
+    knowledge: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=".toml or .json: required, forbidden, tiers.", rich_help_panel=KNOWLEDGE),
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option(metavar='"a->b"', help="This edge is there.", rich_help_panel=KNOWLEDGE)
+    ] = None,
+    forbid: Annotated[
+        list[str] | None, typer.Option(metavar='"a->b"', help="This edge is not.", rich_help_panel=KNOWLEDGE)
+    ] = None,
+    tiers: Annotated[
+        str | None,
+        typer.Option(metavar='"a,b>c"', help="Causes first; no edge leads back.", rich_help_panel=KNOWLEDGE),
+    ] = None,
+) -> None:
+    """Learn a causal graph from a table; write it, its evidence and a report into DIR."""
+    from dagtune.cli.files import refuse_taken
+    from dagtune.cli.reading import read_knowledge, read_truth, standardized
+    from dagtune.cli.terminal import Talk
+    from dagtune.validation import check_choice
+
+    started = time.monotonic()
+    talk = Talk(quiet=quiet, as_json=as_json)
+    check_choice("--method", method, METHODS)
+    options = _method_options(method, noise=noise, density=density, kernel=kernel, preset=preset)
+    folder = out or Path("dagtune-demo" if demo else f"dagtune-{_needed(data, demo).stem}")
+    refuse_taken(folder, force=force)
+    with talk.progress() as tell:
+        task = (
+            _demo_task(tell)
+            if demo
+            else _task(
+                _needed(data, demo), tell, sep=sep, columns=columns, drop=drop, missing=missing, constant=drop_constant
+            )
+        )
+        if truth is not None:
+            task = replace(task, truth=read_truth(truth, list(task.X.columns)))
+        if standardize:
+            task = replace(task, X=standardized(task.X))
+        known = read_knowledge(list(task.X.columns), knowledge, require, forbid, tiers)
+        learner = _learner(method, tell, knowledge=known, random_state=seed, threads=jobs, **options)
+        result = learner.fit(task.X).result_
+        result = replace(
+            result,
+            warnings=(*task.notes, *result.warnings),
+            settings={**result.settings, "data": task.source, "standardized": standardize, "seed": seed},
+        )
+        confidence = None
+        if bootstrap:
+            tell("bootstrap", 0.0)
+            confidence = learner.bootstrap(task.X, bootstrap, n_jobs=jobs, progress=tell)
+        looked = _audited(task.X, tell)
+        scores = _scores(task, result)
+        learned = Learned(task, result, confidence, looked, scores, folder, time.monotonic() - started)
+        _write(learned, tell, force=force, spreadsheet=spreadsheet)
+    _summarize(learned, talk)
+    talk.give(_document(learned))
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned from: the table, where it came from, what was done to it, and the truth if there is one."""
+
+    X: pd.DataFrame
+    source: str
+    notes: tuple[str, ...] = ()
+    truth: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Everything the verb found, for the files, the terminal and the JSON document."""
+
+    task: Task
+    result: Result
+    confidence: EdgeConfidence | None
+    audit: Audit
+    scores: dict[str, dict[str, float]]
+    folder: Path
+    seconds: float
+
+    def confidence_of(self, cause: str, effect: str) -> float | None:
+        """Share of resamples with the edge, or the learner's own probability, or None."""
+        if self.confidence is not None:
+            return float(self.confidence.probability.at[cause, effect])  # type: ignore[arg-type]
+        if self.result.probability is None:
+            return None
+        i, j = (self.result.names.index(name) for name in (cause, effect))
+        return float(self.result.probability[i, j])
+
+    def edges(self) -> list[tuple[str, str, float, float | None]]:
+        """(cause, effect, strength, confidence), the strongest first."""
+        table = self.result.edges().itertuples(index=False)
+        return [(cause, effect, strength, self.confidence_of(cause, effect)) for cause, effect, strength in table]
+
+
+# --- what to learn from, and how --------------------------------------------------------------------------------------
+
+
+def _needed(data: Path | None, demo: bool) -> Path:
+    from dagtune.validation import InputError
+
+    if data is None:
+        raise InputError("which table? dagtune learn data.csv, or dagtune learn --demo for the bundled one")
+    return data
+
+
+def _task(path: Path, tell: Progress, *, constant: bool, **how: Any) -> Task:
+    """The table of a file, and notes about what had to be done to it."""
+    import pandas as pd
+
+    from dagtune.cli.reading import read_data
+    from dagtune.result import printable
+
+    table = read_data(path, tell, drop_constant=constant, **how)
+    notes = []
+    if table.dropped:
+        notes.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
+    if table.lost_rows:
+        notes.append(f"{table.lost_rows} rows with missing values were left out: the rest may not be typical")
+    if table.filled:
+        notes.append(f"{table.filled} missing values were filled with medians, which weakens dependence")
+    return Task(pd.DataFrame(table.values, columns=list(table.names), copy=False), path.name, tuple(notes))
+
+
+def _demo_task(tell: Progress) -> Task:
+    """The Sachs proteins on a log scale, with the graph held to be true."""
+    import numpy as np
+
+    from dagtune.datasets import load
+
+    tell("reading the Sachs proteins", 0.0)
+    proteins = load("sachs")
+    return Task(proteins.X.transform(np.log1p), "sachs proteins, log(x + 1)", truth=proteins.graph)
+
+
+def _method_options(method: str, **given: str | None) -> dict[str, Any]:
+    """The learner's own options; one that belongs to the other method is refused."""
+    from dagtune.validation import InputError
+
+    for option in ONLY_CONDITIONAL if method == "ot" else ONLY_OT:
+        if given[option] is not None:
+            other = "conditional" if method == "ot" else "ot"
+            raise InputError(f"--{option} belongs to --method {other}: leave it out, or choose that method")
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if "density" in options:
+        options["density"] = _word_or_number(options["density"])
+    return options
+
+
+def _word_or_number(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _learner(method: str, tell: Progress, **options: Any) -> Any:
+    """The estimator; says so first if its machine code has to be made, which happens once after an installation."""
+    import dagtune
+    from dagtune.cli.compiling import compiles_first
+
+    tell("preparing", 0.0)
+    learner = dagtune.OptimalTuning if method == "ot" else dagtune.ConditionalTuning
+    if compiles_first():
+        tell("preparing (compiling once, up to a minute)", 0.0)
+    return learner(progress=tell, **options)
+
+
+def _audited(X: pd.DataFrame, tell: Progress) -> Audit:
+    from dagtune.audit import audit
+
+    return audit(X, progress=tell)
+
+
+def _scores(task: Task, result: Result) -> dict[str, dict[str, float]]:
+    from dagtune.cli.reading import truth_scores
+
+    return {} if task.truth is None else truth_scores(task.truth, result.to_frame(), task.X)
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) -> None:
+    """Every file, in a folder that appears whole or not at all."""
+    from dagtune.cli.files import whole_folder, write_graph, write_rows
+    from dagtune.dependence import measure_dependence
+    from dagtune.report import write_report
+
+    task, result = learned.task, learned.result
+    with whole_folder(learned.folder, force=force) as part:
+        tell("writing", 0.0)
+        write_graph(part / "graph.csv", result.to_frame(), spreadsheet=spreadsheet)
+        header = ["cause", "effect", "strength", "confidence", "evidence"]
+        rows = [[*edge, result.why(edge[0], edge[1])] for edge in learned.edges()]
+        write_rows(part / "edges.csv", header, rows, spreadsheet=spreadsheet)
+        for ending, text in (("json", result.to_json()), ("dot", result.to_dot()), ("graphml", result.to_graphml())):
+            (part / f"graph.{ending}").write_text(text, encoding="utf-8")
+        result.save(part)
+        tell("drawing", 0.0)
+        _draw(result, part)
+        tell("writing the report", 0.0)
+        write_report(
+            part / "report.html",
+            result,
+            data=task.X,
+            dependence=measure_dependence(task.X, order=1),
+            confidence=learned.confidence,
+            audit=learned.audit,
+            truth=task.truth,
+            title=task.source,
+            command=_command(),
+        )
+
+
+def _draw(result: Result, part: Path) -> None:
+    import logging
+
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it announces its font cache on stderr
+    import matplotlib
+
+    matplotlib.use("Agg")
+    figure = result.plot().figure
+    for ending in ("png", "svg"):
+        figure.savefig(part / f"graph.{ending}")
+    matplotlib.pyplot.close(figure)
+
+
+def _command() -> str:
+    """What was typed, to type it again."""
+    import shlex
+    import sys
+
+    return shlex.join(["dagtune", *sys.argv[1:]])
+
+
+def _summarize(learned: Learned, talk: Talk) -> None:
+    """The short story for a terminal."""
+    from dagtune.cli.reading import score_rows
+    from dagtune.cli.terminal import columns_of_text
+    from dagtune.result import printable
+
+    task, result, edges = learned.task, learned.result, learned.edges()
+    talk.say(f"{printable(task.source)}: {len(task.X)} rows, {task.X.shape[1]} columns, {learned.seconds:.1f} s")
+    talk.say(f"{len(edges)} edges ({result.strength_words})", style="bold")
+    rows = [
+        [f"  {printable(cause)} -> {printable(effect)}", f"{strength:.4g}", "" if sure is None else f"{sure:.0%}"]
+        for cause, effect, strength, sure in edges[:_SHOWN]
+    ]
+    for line in columns_of_text(rows, right=(1, 2)):
+        talk.say(line)
+    if len(edges) > _SHOWN:
+        talk.say(f"  ... and {len(edges) - _SHOWN} more in edges.csv")
+    for warning in result.warnings:
+        talk.say(f"warning: {warning}", style="yellow")
+    if learned.scores:
+        talk.say("Against the true graph, with guesses that know nothing beside it:")
+        for line in columns_of_text(score_rows(learned.scores), right=range(1, 7)):
+            talk.say(f"  {line}")
+    if not learned.audit.clean:
+        codes = ", ".join(dict.fromkeys(finding.code for finding in learned.audit.findings))
+        talk.say(f"The audit found: {codes} (in the report, or dagtune audit)", style="yellow")
+    where = printable(learned.folder)
+    talk.say(f"Written to {where}: {', '.join(sorted(path.name for path in learned.folder.iterdir()))}")
+    talk.say(f"Next: open {printable(learned.folder / 'report.html')} in a browser", style="bold")
+    if learned.confidence is None:
+        talk.say("      learn again with --bootstrap 50 to see which edges are stable")
+
+
+def _document(learned: Learned) -> dict[str, Any]:
+    """The machine's summary."""
+    result = learned.result
+    return {
+        "out": str(learned.folder),
+        "files": sorted(path.name for path in learned.folder.iterdir()),
+        "data": learned.task.source,
+        "rows": len(learned.task.X),
+        "names": list(result.names),
+        "edges": [
+            {"cause": cause, "effect": effect, "strength": strength, "confidence": sure}
+            for cause, effect, strength, sure in learned.edges()
+        ],
+        "causal_order": result.causal_order,
+        "warnings": list(result.warnings),
+        "findings": [finding.code for finding in learned.audit.findings],
+        "scores": learned.scores,
+        "settings": dict(result.settings),
+        "seconds": learned.seconds,
+    }

@@ -1,0 +1,136 @@
+"""What the verbs say: text for people or one JSON document on stdout, progress beside it.
+
+On a terminal progress is a bar on stderr, with the time left. Without one it is plain lines on stdout, or nothing where
+stdout holds JSON; so stderr that goes to a file holds errors only. Verbs import this module at their top, so nothing
+heavy may load with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["Progress", "Talk", "columns_of_text"]
+
+#: (phase, share done).
+Progress = Callable[[str, float], None]
+
+#: Seconds between two plain lines about one phase.
+_BETWEEN = 5.0
+
+
+class Talk:
+    """Where a verb's words go: ``quiet`` swallows all but errors, ``as_json`` keeps stdout for one document."""
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet, self.as_json = quiet, as_json
+
+    def say(self, text: str = "", *, style: str = "") -> None:
+        """Lines for a person; ``style`` is shown on a terminal only. Names in it must be printable already."""
+        if not self.quiet and not self.as_json:
+            _print(text, style)
+
+    def give(self, document: dict[str, Any]) -> None:
+        """The JSON document, if one was asked for; what is not a number becomes null."""
+        if self.as_json:
+            print(json.dumps(_finite(document), indent=2))
+
+    @contextmanager
+    def progress(self, *, after: float = 0.0) -> Iterator[Progress]:
+        """A function to be told (phase, share done); it shows them as long as the block runs.
+
+        Plain lines begin ``after`` that many seconds: what is done at once needs none.
+        """
+        if self.quiet:
+            yield lambda phase, share: None
+        elif sys.stderr.isatty():
+            with _bar() as tell:
+                yield tell
+        elif self.as_json:
+            yield lambda phase, share: None
+        else:
+            yield _PlainLines(after)
+
+
+class _PlainLines:
+    """A line when a phase begins, then one every few seconds."""
+
+    def __init__(self, after: float) -> None:
+        self._phase, self._told, self._after = "", 0.0, after
+        self._start = self._phase_start = time.monotonic()
+
+    def __call__(self, phase: str, share: float) -> None:
+        from dagtune.result import printable
+
+        now = time.monotonic()
+        if now - self._start < self._after:
+            return
+        if phase != self._phase:
+            self._phase, self._phase_start = phase, now
+            text = printable(phase)
+        elif now - self._told >= _BETWEEN and share < 1:
+            left = (now - self._phase_start) * (1 - share) / share if share else math.nan
+            text = f"{printable(phase)}: {share:.0%}" + (f", about {left:.0f} s left" if share else "")
+        else:
+            return
+        self._told = now
+        print(f"[{now - self._start:6.1f} s] {text}", flush=True)
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    """A bar on stderr for the phase that runs, gone when the block ends."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    from dagtune.result import printable
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task, current = bar.add_task("starting", total=1.0), ""
+
+        def tell(phase: str, share: float) -> None:
+            nonlocal current
+            if phase != current:
+                bar.reset(task, description=escape(printable(phase)), total=1.0)
+                current = phase
+            bar.update(task, completed=share)
+
+        yield tell
+
+
+def columns_of_text(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
+    """Lines with the cells of each column under one another, columns in ``right`` flush right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+    return [
+        "  ".join(
+            cell.rjust(w) if k in right else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _print(text: str, style: str) -> None:
+    if style and sys.stdout.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        Console(file=sys.stdout, soft_wrap=True).print(Text(text, style=style))
+    else:
+        print(text)
+
+
+def _finite(value: Any) -> Any:
+    """``value`` with null for numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {str(key): _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
