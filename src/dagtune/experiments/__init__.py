@@ -4,7 +4,7 @@
 >>> reproduce("table-tanh", sizes=[10], repeats=2, recipe="released", methods=["ot"], out="results")  # doctest: +SKIP
 """
 
-from dagtune.experiments.cells import NO_RECIPE, RECIPES, SCALES, Cell
+from dagtune.experiments.cells import NO_RECIPE, RECIPES, SCALES, Cell, recipes_of
 from dagtune.experiments.declared import ALWAYS, EXPERIMENTS, METHODS, PHASES, Experiment, Method, Published, published
 from dagtune.experiments.runner import CELL_TIMEOUT, Summary, Tick, latest, reproduce
 from dagtune.experiments.store import RESULTS, Record, read_results
@@ -29,5 +29,6 @@ __all__ = [
     "latest",
     "published",
     "read_results",
+    "recipes_of",
     "reproduce",
 ]

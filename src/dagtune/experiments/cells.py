@@ -19,7 +19,7 @@ from dagtune.experiments.declared import EXPERIMENTS, METHODS, PAPER_SIZES, Expe
 from dagtune.simulate import MODELS
 from dagtune.validation import InputError, check_choice, check_count
 
-__all__ = ["NO_RECIPE", "RECIPES", "SCALES", "Cell", "Seeds", "cells_of", "work_key"]
+__all__ = ["NO_RECIPE", "RECIPES", "SCALES", "Cell", "Seeds", "cells_of", "recipes_of", "work_key"]
 
 RECIPES = ("printed", "released")
 SCALES = ("raw", "standardized")
@@ -97,6 +97,11 @@ def work_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     return json.dumps({"cell": parts, "settings": settings}, sort_keys=True)
 
 
+def recipes_of(experiment: Experiment, model: str) -> tuple[str, ...]:
+    """The recipes a model has; real data have none, which is one too."""
+    return (NO_RECIPE,) if experiment.real else tuple(recipe for recipe in RECIPES if recipe in MODELS[model])
+
+
 def cells_of(
     experiments: Sequence[Experiment],
     methods: Sequence[str],
@@ -125,9 +130,9 @@ def cells_of(
             (model, d, recipe, scale == "standardized")
             for model in experiment.models
             for d in nodes
-            for recipe in ((NO_RECIPE,) if experiment.real else recipes)
+            for recipe in recipes_of(experiment, model)
             for scale in scales
-            if experiment.real or recipe in MODELS[model]
+            if recipe in (*recipes, NO_RECIPE)
         ]
         cells += [
             Cell(experiment.name, model, d, repeat, method, recipe, standardized)

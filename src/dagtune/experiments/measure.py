@@ -107,11 +107,7 @@ def _learn_ot(cell: Cell, X: pd.DataFrame, seed: int) -> _Found:
     learner = estimators.OptimalTuning(threads=1, random_state=seed, **cell.settings["options"]).fit(X)
     result = learner.result_
     phases = PHASES if EXPERIMENTS[cell.experiment].phases else ()
-    return _Found(
-        result.matrix,
-        scores=result.scores.to_numpy(),
-        others={phase: as_matrix(result.after(phase)) for phase in phases},
-    )
+    return _Found(result.matrix, others={phase: as_matrix(result.after(phase)) for phase in phases})
 
 
 def _learn_conditional(X: pd.DataFrame, seed: int) -> _Found:
@@ -139,9 +135,17 @@ def _scores(truth: np.ndarray | None, guess: np.ndarray, scores: np.ndarray | No
     found = evaluate(truth, guess, cyclic="parents").as_dict()
     values: dict[str, Any] = {"edges": edges} | {name: found[name] for name in _STORED}
     if scores is not None:
-        values["aupr_ranked"] = aupr(truth, scores)
-        values["average_precision_ranked"] = average_precision(truth, scores)
+        ranks = _ranks(scores)
+        values["aupr_ranked"] = aupr(truth, ranks)
+        values["average_precision_ranked"] = average_precision(truth, ranks)
     return {name: _plain(value) for name, value in values.items()}
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
+    """Scores as ranks from 0 up, equal ones equal: the same curve, whatever their sign and scale; the diagonal is 0."""
+    filled = scores.copy()
+    np.fill_diagonal(filled, scores[~np.eye(len(scores), dtype=bool)].min())
+    return np.unique(filled, return_inverse=True)[1].reshape(scores.shape).astype(np.float64)
 
 
 def _plain(value: Any) -> Any:

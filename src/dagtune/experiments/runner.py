@@ -33,10 +33,11 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Tick:
-    """How far a run is: cells done of all, seconds left (None while nothing tells), the record just written."""
+    """How far a run is: cells done of all, share of this run's work, seconds left (None while nothing tells)."""
 
     done: int
     total: int
+    share: float
     seconds_left: float | None
     record: Record | None = None
 
@@ -196,8 +197,8 @@ class _Run:
     def _report(self, record: Record | None) -> None:
         done = self._before + self._counts.total()
         elapsed = time.perf_counter() - self._began
-        left = elapsed * self._work_left / self._work_done if self._work_done else None
-        self._tell(Tick(done, self._total, left, record))
+        share = self._work_done / (self._work_done + max(self._work_left, 0.0)) if self._work_done else 0.0
+        self._tell(Tick(done, self._total, share, elapsed * (1 / share - 1) if share else None, record))
 
     def _expected(self, cell: Cell) -> float:
         return cell.expected_seconds if self._timeout is None else min(cell.expected_seconds, self._timeout)

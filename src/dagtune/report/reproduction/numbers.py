@@ -1,0 +1,111 @@
+"""Stored cells as numbers that can be asked for: mean and deviation over the repeats of one method on one setting."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from dagtune.experiments import METHODS, Record, latest
+
+__all__ = ["ORDER_OF", "Number", "Numbers", "Setting", "label_of", "show"]
+
+#: Rows that are another graph of a method's fit: name -> (method, reading).
+ORDER_OF: Mapping[str, tuple[str, str]] = MappingProxyType({"conditional-order": ("conditional", "order")})
+#: Digits after the point, by measure.
+_DIGITS = {"sid": 1, "edges": 1, "shd": 1}
+
+
+class Setting(NamedTuple):
+    """Which tables: experiment, model, number of nodes, recipe, and whether columns were standardised."""
+
+    experiment: str
+    model: str
+    nodes: int
+    recipe: str
+    standardized: bool
+
+
+@dataclass(frozen=True)
+class Number:
+    """Values by repeat, and how many repeats gave none: ``missing`` counts them by status."""
+
+    metric: str
+    values: Mapping[int, float] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """Mean over the repeats; nan without any."""
+        return statistics.fmean(self.values.values()) if self.values else math.nan
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation over the repeats; 0 for a single one, which tells nothing of it."""
+        return statistics.stdev(self.values.values()) if self.n > 1 else 0.0
+
+    def __str__(self) -> str:
+        """``21.0 ± 5.2 (10)``; what timed out or failed is counted, what was never tried is "not run"."""
+        gone = ", ".join(f"{count} {_WORDS[status]}" for status, count in sorted(self.missing.items()))
+        if not self.n:
+            return gone or "not run"
+        spread = f" ± {show(self.metric, self.sd)}" if self.n > 1 else ""
+        return f"{show(self.metric, self.mean)}{spread} ({self.n}{'; ' + gone if gone else ''})"
+
+
+_WORDS = {"timeout": "timed out", "failed": "failed"}
+
+
+def show(metric: str, value: float) -> str:
+    """A value with the digits its measure deserves."""
+    return f"{value:.{_DIGITS.get(metric, 2)}f}"
+
+
+def label_of(method: str) -> str:
+    """What a reader calls a method."""
+    if method in ORDER_OF:
+        return f"{label_of(ORDER_OF[method][0])}, complete DAG of its order"
+    return METHODS[method].label if method in METHODS else method
+
+
+class Numbers:
+    """All cells of a results file, asked for by setting, method and measure."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.records = list(latest(records).values())
+        self._by: dict[tuple[Setting, str], list[Record]] = defaultdict(list)
+        for record in self.records:
+            cell = record["cell"]
+            self._by[_setting(cell), cell["method"]].append(record)
+        self.settings = sorted({setting for setting, _ in self._by})
+        self.methods = [name for name in METHODS if any(method == name for _, method in self._by)]
+
+    def of(self, setting: Setting, method: str, metric: str, reading: str | None = None) -> Number:
+        """A method's numbers on one setting; ``reading`` asks for another graph of the same fit."""
+        method, reading = ORDER_OF.get(method, (method, reading))
+        values: dict[int, float] = {}
+        missing: Counter[str] = Counter()
+        for record in self._by.get((setting, method), ()):
+            if record["status"] != "ok":
+                missing[record["status"]] += 1
+                continue
+            found = record["metrics"] if reading is None else record.get("readings", {}).get(reading, {})
+            if found.get(metric) is not None:
+                values[record["cell"]["repeat"]] = found[metric]
+        return Number(metric, values, missing)
+
+    def has(self, **wanted: Any) -> bool:
+        """Whether any cell fits, e.g. ``has(experiment="fig5", recipe="printed")``."""
+        return any(all(record["cell"][name] == value for name, value in wanted.items()) for record in self.records)
+
+
+def _setting(cell: Mapping[str, Any]) -> Setting:
+    return Setting(cell["experiment"], cell["model"], cell["nodes"], cell["recipe"], cell["standardized"])

@@ -1,0 +1,210 @@
+"""The sections of the reproduction page: stored numbers beside published ones, in the paper's layout."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from dagtune.experiments import ALWAYS, EXPERIMENTS, METHODS, NO_RECIPE, PHASES, Experiment, published, recipes_of
+from dagtune.report.reproduction.figure import draw_fig5
+from dagtune.report.reproduction.numbers import ORDER_OF, Numbers, Setting, label_of
+from dagtune.report.reproduction.page import Block, Figure, Heading, Table, Text
+from dagtune.report.reproduction.verdicts import RULE, Verdict
+
+__all__ = ["all_numbers", "cuts", "origin", "scale_word", "tables"]
+
+#: The paper's columns, and the method of ours that stands under each.
+_RIVALS = {"OT": "ot", "NOTEARS": "notears-mlp", "NPVAR": "npvar", "CAM": "cam", "GES": "ges"}
+_METRICS = {"sid": "SID", "aupr": "AuPR", "edges": "edges"}
+
+
+def scale_word(standardized: bool) -> str:
+    """How a reader calls the scale of the columns."""
+    return "standardised" if standardized else "raw"
+
+
+def origin(numbers: Numbers) -> list[Block]:
+    """Where the numbers come from: how many cells, with which versions, when."""
+    status = Counter(record["status"] for record in numbers.records)
+    seconds = sum(record.get("cpu_seconds") or 0.0 for record in numbers.records)
+    finished = sorted(record["finished"][:10] for record in numbers.records)
+    versions: dict[str, set[str]] = {}
+    for record in numbers.records:
+        for name, version in record.get("versions", {}).items():
+            versions.setdefault(name, set()).add(version.removesuffix("+changes"))
+    told = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items() if name != "commit")
+    return [
+        Text(
+            f"{len(numbers.records)} cells: {status['ok']} finished, {status['timeout']} timed out, {status['failed']} "
+            f"failed; {seconds / 3600:.2f} processor hours; {finished[0]} to {finished[-1]}; {told}. Every number of "
+            "ours is the mean ± standard deviation over repeats (how many in brackets) of lines of `results.jsonl` "
+            "beside this page; **not run** marks what nobody has run yet. `dagtune report` wrote this page from it."
+        )
+    ]
+
+
+def tables(numbers: Numbers) -> list[Block]:
+    """All tables and the figure, in the paper's order."""
+    blocks: list[Block] = []
+    for experiment in EXPERIMENTS.values():
+        blocks.append(Heading(2, experiment.title))
+        for recipe, standardized in _views(experiment, numbers):
+            data = "" if recipe == NO_RECIPE else f"{recipe.capitalize()} recipe, "
+            blocks.append(Heading(3, f"{data}{scale_word(standardized)} data".capitalize()))
+            blocks += _view(experiment, numbers, recipe, standardized)
+        if not numbers.has(experiment=experiment.name):
+            blocks.append(Text(f"Not run yet: `dagtune reproduce {experiment.name}`."))
+    return blocks
+
+
+def _views(experiment: Experiment, numbers: Numbers) -> Iterator[tuple[str, bool]]:
+    """Recipe and scale of everything that was run."""
+    recipes = dict.fromkeys(recipe for model in experiment.models for recipe in recipes_of(experiment, model))
+    for recipe in recipes:
+        for standardized in (False, True):
+            if numbers.has(experiment=experiment.name, recipe=recipe, standardized=standardized):
+                yield recipe, standardized
+
+
+def _view(experiment: Experiment, numbers: Numbers, recipe: str, standardized: bool) -> list[Block]:
+    if experiment.phases:
+        return [_phases(experiment, numbers, recipe, standardized)]
+    if experiment.real:
+        return [_real(experiment, numbers, standardized)]
+    blocks: list[Block] = []
+    if experiment.name == "fig5":
+        name = f"fig5-{recipe}-{scale_word(standardized)}.svg"
+        caption = f"Fig. 5 again, {recipe} recipe, {scale_word(standardized)} data; diamonds are the published numbers"
+        blocks.append(Figure(name, draw_fig5(numbers, recipe, standardized), caption))
+    head = [*_RIVALS, *map(label_of, ALWAYS)]
+    columns = [*_RIVALS.values(), *ALWAYS]
+    blocks.append(_sized(experiment, numbers, recipe, standardized, head, columns, with_published=not standardized))
+    others = [name for name in (*METHODS, *ORDER_OF) if name not in columns and _was_run(name, experiment, numbers)]
+    if others:
+        words = list(map(label_of, others))
+        blocks.append(Text("Methods that are not in the paper's table:"))
+        blocks.append(_sized(experiment, numbers, recipe, standardized, words, others, with_published=False))
+    return blocks
+
+
+def _was_run(method: str, experiment: Experiment, numbers: Numbers) -> bool:
+    return numbers.has(experiment=experiment.name, method=ORDER_OF.get(method, (method, ""))[0])
+
+
+def _sized(
+    experiment: Experiment,
+    numbers: Numbers,
+    recipe: str,
+    standardized: bool,
+    head: Sequence[str],
+    methods: Sequence[str],
+    *,
+    with_published: bool,
+) -> Table:
+    """Rows by model, size and measure, published above ours; a column a method."""
+    told = {(p.model, p.nodes, p.metric, p.method): p.text for p in published() if p.experiment == experiment.name}
+    rows: list[list[str]] = []
+    for model in experiment.models:
+        if recipe not in recipes_of(experiment, model):
+            continue
+        for nodes in experiment.sizes:
+            setting = Setting(experiment.name, model, nodes, recipe, standardized)
+            data = f"{model}, d = {nodes}"
+            for metric in ("sid", "aupr"):
+                theirs = [told.get((model, nodes, metric, name), "") for name in head]
+                if with_published and any(theirs):
+                    rows.append([data, f"{_METRICS[metric]} published", *theirs])
+                    data = ""
+                ours = [str(numbers.of(setting, method, metric)) for method in methods]
+                rows.append([data, f"{_METRICS[metric]} ours", *ours])
+                data = ""
+            ranked = [numbers.of(setting, method, "aupr_ranked") for method in methods]
+            if any(number.n for number in ranked):
+                rows.append(["", "AuPR of scores", *(str(number) if number.n else "" for number in ranked)])
+            lower, upper = (numbers.of(setting, "ges", f"sid_{end}", "class") for end in ("lower", "upper"))
+            if "ges" in methods and lower.n:
+                span = f"{lower.mean:.1f} to {upper.mean:.1f}"
+                rows.append(["", "SID of the class", *(span if method == "ges" else "" for method in methods)])
+    return Table(["data", "measure", *head], rows)
+
+
+def _phases(experiment: Experiment, numbers: Numbers, recipe: str, standardized: bool) -> Table:
+    """Table II: a row a phase, then what stands beside it."""
+    told = {(p.phase, p.metric): p.text for p in published() if p.experiment == experiment.name}
+    (model,), (nodes,) = experiment.models, experiment.sizes
+    setting = Setting(experiment.name, model, nodes, recipe, standardized)
+    rows = []
+    for phase in PHASES:
+        ours = [str(numbers.of(setting, "ot", metric, phase)) for metric in ("sid", "aupr", "edges")]
+        rows.append([f"OT after {phase}", told[phase, "sid"], ours[0], told[phase, "aupr"], ours[1], ours[2]])
+    others = [name for name in (*METHODS, *ORDER_OF) if name != "ot" and _was_run(name, experiment, numbers)]
+    for method in others:
+        ours = [str(numbers.of(setting, method, metric)) for metric in ("sid", "aupr", "edges")]
+        rows.append([label_of(method), "", ours[0], "", ours[1], ours[2]])
+    return Table(["graph", "SID published", "SID ours", "AuPR published", "AuPR ours", "edges ours"], rows)
+
+
+def _real(experiment: Experiment, numbers: Numbers, standardized: bool) -> Table:
+    """The real-data table: a row a method, published beside ours; Ames has no truth, so only its edges are counted."""
+    (nodes,) = experiment.sizes
+    told = {(p.model, p.metric, p.method): p.text for p in published() if p.experiment == experiment.name}
+    names = {method: name for name, method in _RIVALS.items()}
+    rows = []
+    for method in (*METHODS, *ORDER_OF):
+        if not _was_run(method, experiment, numbers) and method not in names:
+            continue
+        row = [label_of(method)]
+        for model, metric in (("sachs", "sid"), ("sachs", "aupr"), ("sachs", "edges"), ("ames", "edges")):
+            setting = Setting(experiment.name, model, nodes, NO_RECIPE, standardized)
+            theirs = told.get((model, metric, names.get(method, "")), "")
+            row += [theirs, str(numbers.of(setting, method, metric))]
+        rows.append(row)
+    columns = ["Sachs SID", "Sachs AuPR", "Sachs edges", "house edges"]
+    return Table(["method", *(f"{c} {w}" for c in columns for w in ("published", "ours"))], rows)
+
+
+def all_numbers(judged: Sequence[Verdict], numbers: Numbers) -> list[Block]:
+    """Every published number in a row of its own, with its verdict."""
+    counts = Counter(verdict.verdict for verdict in judged)
+    told = ", ".join(f"{count} {word}" for word, count in counts.items())
+    rows = []
+    for verdict in judged:
+        p = verdict.published
+        experiment = EXPERIMENTS[p.experiment]
+        cells = []
+        for recipe in ("printed", "released"):
+            recipe = NO_RECIPE if experiment.real and recipe == "printed" else recipe
+            setting = Setting(p.experiment, p.model, p.nodes, recipe, False)
+            has = recipe in recipes_of(experiment, p.model)
+            cells.append(str(numbers.of(setting, _RIVALS[p.method], p.metric, p.phase)) if has else "no such recipe")
+            if recipe != "released":
+                chance = str(numbers.of(setting, "random-complete", p.metric))
+        method = p.method if p.phase is None else f"{p.method} after {p.phase}"
+        why = f"{verdict.by}: {verdict.why}" if verdict.by else verdict.why
+        note = f" ({p.note})" if p.note else ""
+        what = [str(p.row), p.experiment, f"{p.model}, d = {p.nodes}", method, _METRICS[p.metric], p.text + note]
+        rows.append([*what, *cells, chance, f"**{verdict.verdict}**", why])
+    head = ["", "experiment", "data", "method", "measure", "published", "ours, printed recipe (or real)"]
+    head += ["ours, released recipe", "random complete DAG", "verdict", "why"]
+    return [Heading(2, f"All {len(judged)} published numbers"), Text(f"{RULE}\n\n{told}."), Table(head, rows)]
+
+
+def cuts(numbers: Numbers) -> list[Block]:
+    """What was cut: cells that timed out or failed, by method and setting, each with its reason."""
+    gone: Counter[tuple[str, ...]] = Counter()
+    for record in numbers.records:
+        if record["status"] != "ok":
+            cell = record["cell"]
+            data = f"{cell['model']} {'' if cell['recipe'] == NO_RECIPE else cell['recipe']}".strip()
+            gone[
+                cell["experiment"],
+                f"{data}, {scale_word(cell['standardized'])}, d = {cell['nodes']}",
+                label_of(cell["method"]),
+                record["status"],
+                record["reason"],
+            ] += 1
+    blocks: list[Block] = [Heading(2, "What was cut")]
+    if not gone:
+        return [*blocks, Text("Nothing timed out and nothing failed.")]
+    rows = [[*what, str(count)] for what, count in sorted(gone.items())]
+    return [*blocks, Table(["experiment", "data", "method", "status", "reason", "repeats"], rows)]
