@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dagtune.cli.errors import INTERRUPTED
+from dagtune.cli.options import Quiet
 from dagtune.cli.terminal import Talk
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def reproduce(
         str | None, typer.Option(help="Address of a Dask scheduler whose workers run the cells.")
     ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed or ran out of time.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run what the paper ran, cell by cell. Stop it whenever you like: the same command goes on where it was."""
     from dagtune import experiments
@@ -90,7 +91,7 @@ def reproduce(
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that dagtune reproduce wrote.")],
     out: Annotated[Path | None, typer.Option(help="Where the pages go; beside the results if not given.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write REPRODUCTION.md and REPRODUCTION.html: the paper's numbers beside those of a run, chance included."""
     from dagtune.report.reproduction import write_reproduction

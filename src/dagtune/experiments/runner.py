@@ -272,7 +272,7 @@ class _DaskCrew(_Crew):
         return self._executor.submit(run_on_cluster, asdict(cell), timeout)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False)
         self._client.close()
 
 

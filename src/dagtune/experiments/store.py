@@ -31,10 +31,9 @@ Record = dict[str, Any]
 
 def read_results(path: str | os.PathLike[str]) -> list[Record]:
     """The records of a results file, or of the folder that holds it; a last line still being written is left out."""
-    file = Path(path)
-    file = file / RESULTS if file.is_dir() else file
+    file = Path(path) if Path(path).is_file() else Path(path) / RESULTS
     if not file.is_file():
-        raise InputError(f"no results at {file}: run `dagtune reproduce ... --out {file.parent}` first")
+        raise InputError(f"no results at {file}: run `dagtune reproduce all --out {file.parent}` first")
     whole, _ = _split_torn(file.read_bytes())
     return _parse(whole, file)
 

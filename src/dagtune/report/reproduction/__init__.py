@@ -12,7 +12,7 @@ from dagtune.report.reproduction.numbers import Numbers
 from dagtune.report.reproduction.page import Block, Figure, Heading, Text, to_html, to_markdown
 from dagtune.report.reproduction.prose import reading
 from dagtune.report.reproduction.sections import all_numbers, cuts, origin, tables
-from dagtune.report.reproduction.verdicts import verdicts
+from dagtune.report.reproduction.verdicts import judge_all
 from dagtune.validation import InputError
 
 __all__ = ["Pages", "reproduction_pages", "write_reproduction"]
@@ -40,7 +40,7 @@ def reproduction_pages(records: Sequence[Record]) -> Pages:
     if not records:
         raise InputError("the results file is empty: run `dagtune reproduce` first")
     numbers = Numbers(records)
-    judged = verdicts(numbers)
+    judged = judge_all(numbers)
     blocks: list[Block] = [
         Heading(1, _TITLE),
         Text(f"{_PAPER}, run again."),

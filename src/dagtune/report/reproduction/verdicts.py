@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dagtune.experiments import EXPERIMENTS, METHODS, NO_RECIPE, Published, published, recipes_of
 from dagtune.report.reproduction.numbers import Number, Numbers, Setting, label_of, show
 
-__all__ = ["NOT_REPRODUCED", "NOT_RUN", "NOT_RUNNABLE", "REPRODUCED", "RULE", "Verdict", "judge", "verdicts"]
+__all__ = ["NOT_REPRODUCED", "NOT_RUN", "NOT_RUNNABLE", "REPRODUCED", "RULE", "Verdict", "judge", "judge_all"]
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"
@@ -79,7 +79,7 @@ class _Candidate:
         return self.distance <= 1 or (self.better and self.published.method == "OT")
 
 
-def verdicts(numbers: Numbers) -> list[Verdict]:
+def judge_all(numbers: Numbers) -> list[Verdict]:
     """A verdict for every published number, in the order of published.csv."""
     return [judge(number, numbers) for number in published()]
 
