@@ -1,8 +1,8 @@
 """Pictures of graphs and tables: a layered layout of our own (no graphviz), and matplotlib drawings over it.
 
 The layout is Sugiyama's: layers by longest path, order in the layers by barycentres, places by least squares. A long
-edge runs through the layers between on a lane of its own; all long edges of one cause share its lane as far as they
-go together, so that dense graphs need little ink and no edge crosses a node. Lengths are in pixels, y points down.
+edge runs through the layers between on a lane of its own, so no edge crosses a node; in a dense graph all long edges of
+one cause share a lane as far as they go together, which saves most of the ink. Lengths are in pixels, y points down.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ __all__ = [
     "layered_layout",
     "printable",
     "short_label",
+    "shown",
 ]
 
 #: Height of a node's box.
@@ -33,11 +34,17 @@ NODE_HEIGHT = 28.0
 #: Width of a character, room left and right of it in its box, room between boxes and between lanes.
 _CHARACTER, _PADDING, _APART, _LANE = 7.6, 24.0, 22.0, 11.0
 #: Room between layers, and how much of it a long way across may add.
-_GAP, _MORE_GAP = 38.0, 64.0
+_GAP, _MORE_GAP = 32.0, 54.0
 _SWEEPS, _PULLS = 16, 40
+#: Room for an edge's head on a box, and how wide many of them may make it.
+_PORT, _WIDEST = 9.0, 200.0
+#: With more pieces of lanes than this, edges of one cause share them.
+_MOST_LANES = 400
 #: How hard pieces of edges resist bending: node to node, node to lane, lane to lane.
 _STIFF = (1.0, 2.0, 8.0)
 _LONGEST_LABEL = 18
+#: Letters and signs that Unicode calls printable and nobody sees.
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 
 
 class Layout(NamedTuple):
@@ -68,21 +75,22 @@ def lay_out(matrix: Any, labels: Sequence[str] | None = None, also: Any = None) 
     if d == 0:
         return Layout(np.zeros((0, 2)), np.zeros(0), {}, (0.0, 0.0))
     forward = _acyclic(matrix)
-    widths = np.array([_text_width(label) for label in (labels or [str(i) for i in range(d)])])
-    items = _Items(forward, _layers(forward), widths)
+    boxes = np.array([_text_width(label) for label in (labels or [str(i) for i in range(d)])])
+    items = _Items(forward, _layers(forward), boxes)
     rows = _reduce_crossings(items)
     x = _places(items, rows)
     x -= min(x[i] - items.widths[i] / 2 for row in rows for i in row)
     y = _heights(items, rows, x)
+    widths = items.widths[:d]
     positions = np.column_stack([x[:d], y[items.layer[:d]]])
     size = (float((x + items.widths / 2).max()), float(y[-1] + NODE_HEIGHT / 2))
     routes = items.routes(x, y)
     extra = np.zeros_like(matrix) if also is None else graph.as_matrix(also)
-    boxes = [[i for i in row if i < d] for row in rows]
+    nodes = [[i for i in row if i < d] for row in rows]
     for i, j in np.argwhere(np.triu(matrix | matrix.T | extra | extra.T)):
         a, b = (int(i), int(j)) if items.layer[i] <= items.layer[j] else (int(j), int(i))
         if (a, b) not in routes and (b, a) not in routes:
-            routes[a, b] = _detour(positions, widths, boxes, items.layer, y, a, b)
+            routes[a, b] = _detour(positions, widths, nodes, items.layer, y, a, b)
     return Layout(positions, widths, routes, size)
 
 
@@ -130,9 +138,11 @@ class _Items:
         self.count = len(dag)
         layers, links = list(map(int, layer)), []
         self.ways: dict[tuple[int, int], list[int]] = {}
+        self.shared = sum(layers[j] - layers[i] - 1 for i, j in np.argwhere(dag)) > _MOST_LANES
         for cause in range(self.count):
-            lane = [cause]  # shared by all effects of this cause, each leaves it one layer above its own
+            lane = [cause]  # where it is shared, each effect leaves it one layer above its own
             for effect in sorted(map(int, np.flatnonzero(dag[cause])), key=lambda j: layers[j]):
+                lane = lane if self.shared else [cause]
                 while layers[lane[-1]] < layers[effect] - 1:
                     links.append((lane[-1], len(layers)))
                     layers.append(layers[lane[-1]] + 1)
@@ -148,6 +158,9 @@ class _Items:
         for a, b in links:
             self.down[a].append(b)
             self.up[b].append(a)
+        for node in range(self.count):  # room for the heads of many edges side by side
+            ports = max(len(self.down[node]), len(self.up[node]))
+            self.widths[node] = max(self.widths[node], min(_WIDEST, _PORT * ports + 12))
 
     def stiffness(self, a: int, b: int) -> float:
         """How hard the piece from a to b resists bending."""
@@ -258,7 +271,7 @@ def _heights(items: _Items, rows: list[list[int]], x: np.ndarray) -> np.ndarray:
     across = np.zeros(len(rows))
     for a, b in items.links:
         across[items.layer[b]] = max(across[items.layer[b]], abs(x[a] - x[b]))
-    gaps = NODE_HEIGHT + _GAP + np.minimum(_MORE_GAP, across / 8)
+    gaps = NODE_HEIGHT + _GAP + np.minimum(_MORE_GAP, across / 10)
     gaps[0] = NODE_HEIGHT / 2
     return np.cumsum(gaps)
 
@@ -266,7 +279,7 @@ def _heights(items: _Items, rows: list[list[int]], x: np.ndarray) -> np.ndarray:
 def _detour(
     positions: np.ndarray,
     widths: np.ndarray,
-    boxes: list[list[int]],
+    rows: list[list[int]],
     layer: np.ndarray,
     y: np.ndarray,
     a: int,
@@ -280,7 +293,7 @@ def _detour(
     points = [(xa, ya + half)]
     for level in range(layer[a] + 1, layer[b]):
         straight = xa + (xb - xa) * (y[level] - ya) / (yb - ya)
-        taken = [(positions[i, 0] - widths[i] / 2 - 8, positions[i, 0] + widths[i] / 2 + 8) for i in boxes[level]]
+        taken = [(positions[i, 0] - widths[i] / 2 - 8, positions[i, 0] + widths[i] / 2 + 8) for i in rows[level]]
         free = [straight, *(end for box in taken for end in box)]
         points.append((min(free, key=lambda at: _cost(at, straight, taken)), y[level]))
     return np.array([*points, (xb, yb - half)])
@@ -299,11 +312,15 @@ def printable(text: Any) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(text))
 
 
-def short_label(name: Any, longest: int = _LONGEST_LABEL) -> str:
-    """``name`` for a box: control characters visible, an empty-looking one in quotes, a long one without its middle."""
+def shown(name: Any) -> str:
+    """``name`` for people: control characters visible, one that looks empty in quotes."""
     text = printable(name)
-    if not text.strip():
-        text = f'"{text}"'
+    return text if any(not c.isspace() and c not in _BLANK for c in text) else f'"{text}"'
+
+
+def short_label(name: Any, longest: int = _LONGEST_LABEL) -> str:
+    """``name`` for a box: as :func:`shown`, a long one without its middle."""
+    text = shown(name)
     if len(text) <= longest:
         return text
     tail = longest // 3

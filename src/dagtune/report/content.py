@@ -1,0 +1,321 @@
+"""What the page shows, as JSON values: nodes are positions everywhere, names stand in one list, already escaped."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dagtune import graph, metrics
+from dagtune.pictures import NODE_HEIGHT, Layout, lay_out, short_label, shown
+from dagtune.result import Change, Result
+from dagtune.validation import InputError
+
+__all__ = ["page_content"]
+
+_PACKAGES = ("dagtune", "numpy", "scipy", "scikit-learn", "pandas", "networkx", "numba")
+#: Learners by the name in their settings, as a Python call names them.
+_LEARNERS = {"optimal-tuning": "OptimalTuning", "conditional-tuning": "ConditionalTuning"}
+#: Settings that describe the data or the run and are no parameters.
+_NO_PARAMETERS = ("learner", "rows", "seed")
+_BARS = 24
+#: Random complete DAGs whose mean score stands for chance.
+_DRAWS = 20
+
+
+def page_content(
+    result: Result,
+    *,
+    data: Any = None,
+    dependence: Any = None,
+    confidence: Any = None,
+    audit: Any = None,
+    truth: Any = None,
+    title: str = "",
+    command: str = "",
+) -> dict[str, Any]:
+    """Everything on the page. See :func:`dagtune.report.write_report` for what may be handed in."""
+    true = None if truth is None else _aligned_truth(truth, result)
+    ever = np.any([*result.graphs.values(), *([] if true is None else [true])], axis=0)
+    labels = [short_label(name) for name in result.names]
+    layout = lay_out(result.matrix, labels, also=ever)
+    return {
+        "title": title or "A learned causal graph",
+        "written": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "names": [shown(name) for name in result.names],
+        "labels": labels,
+        "order": [result.names.index(name) for name in result.causal_order],
+        "layout": _layout(layout),
+        "phases": [{"name": phase, "edges": _pairs(matrix)} for phase, matrix in result.graphs.items()],
+        "strengthWords": result.strength_words,
+        "probabilityWords": result.probability_words,
+        "edges": _edges(result, confidence, true),
+        "resamples": None if confidence is None else int(confidence.n_samples),
+        **_changes(result),
+        "opening": {"words": result.opening_words, "values": _table(result.opening)},
+        "heat": _heat(result, dependence),
+        "columns": None if data is None else _columns(data, result),
+        "checks": _checks(result),
+        "audit": None if audit is None else _audit(audit),
+        "truth": None if true is None else {"edges": _pairs(true), "scores": _scores(true, result)},
+        "assumptions": list(map(shown, result.assumptions)),
+        "warnings": list(map(shown, result.warnings)),
+        "settings": [[shown(key), _setting(value)] for key, value in result.settings.items()],
+        "versions": _versions(),
+        "command": shown(command) if command else "",
+        "rerun": _rerun(result.settings),
+        "python": _python(result),
+        "dot": result.to_dot(),
+    }
+
+
+def _number(value: Any) -> float | None:
+    """A finite float with 6 digits, or None: JSON has neither NaN nor infinity."""
+    return float(f"{float(value):.6g}") if value is not None and np.isfinite(value) else None
+
+
+def _table(values: np.ndarray) -> list[list[float | None]]:
+    return [[_number(value) for value in row] for row in values]
+
+
+def _pairs(matrix: np.ndarray) -> list[list[int]]:
+    return np.argwhere(matrix).tolist()
+
+
+# --------------------------------------------------------------------------------------------------------- the graph
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "height": NODE_HEIGHT,
+        "size": [round(side, 1) for side in layout.size],
+        "nodes": [
+            [round(float(v), 1) for v in (*centre, width)] for centre, width in zip(layout.positions, layout.widths)
+        ],
+        "routes": [[i, j, np.round(points).astype(int).ravel().tolist()] for (i, j), points in layout.routes.items()],
+    }
+
+
+def _edges(result: Result, confidence: Any, true: np.ndarray | None) -> list[dict[str, Any]]:
+    """The edges of the graph, strongest first, each with its evidence."""
+    position = {name: i for i, name in enumerate(result.names)}
+    shares = None
+    if confidence is not None:
+        shares = confidence.probability.reindex(index=list(result.names), columns=list(result.names)).to_numpy()
+    stories: dict[frozenset[str], list[Change]] = defaultdict(list)
+    came: dict[tuple[str, str], str] = {}
+    for change in result.changes:
+        stories[frozenset(change.edge)].append(change)
+        came[change.edge] = change.phase  # of an edge that is there, the last change put it in
+    rows = []
+    for cause, effect, strength in result.edges().itertuples(index=False):
+        i, j = position[cause], position[effect]
+        about = replace(result, changes=tuple(stories[frozenset((cause, effect))]))  # why() reads all changes
+        rows.append(
+            {
+                "cause": i,
+                "effect": j,
+                "strength": _number(strength),
+                "confidence": None if shares is None else _number(shares[i, j]),
+                "probability": None if result.probability is None else _number(result.probability[i, j]),
+                "came": came.get((cause, effect), result.phases[0]),
+                "truth": None if true is None else ("right" if true[i, j] else "reversed" if true[j, i] else "extra"),
+                "why": about.why(cause, effect),
+            }
+        )
+    return rows
+
+
+def _changes(result: Result) -> dict[str, Any]:
+    """Every change, with its rule and what was measured as positions in two lists: they repeat thousands of times."""
+    position = {name: i for i, name in enumerate(result.names)}
+    phase = {name: k for k, name in enumerate(result.phases)}
+    rules: dict[str, int] = {}
+    measures: dict[str, int] = {}
+    changes = []
+    for change in result.changes:
+        numbers = [
+            [
+                measures.setdefault(m.what, len(measures)),
+                position[m.child],
+                [position[parent] for parent in m.parents],
+                f"{m.value:.4g}",
+            ]
+            for m in change.numbers
+        ]
+        i, j = (position[name] for name in change.edge)
+        rule = rules.setdefault(change.rule, len(rules))
+        changes.append(
+            [phase[change.phase], change.action, i, j, rule, numbers, [position[name] for name in change.cycle]]
+        )
+    return {"changes": changes, "rules": list(map(shown, rules)), "measures": list(map(shown, measures))}
+
+
+def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
+    """The dependence of every pair: as measured, or the numbers the first phase went by."""
+    if dependence is None:
+        if not np.isfinite(result.opening).any() or not result.opening.any():
+            return None
+        return {"what": "By what the first phase judged", "values": _table(result.opening), "notes": []}
+    where = [list(dependence.names).index(name) for name in result.names if name in dependence.names]
+    if len(where) < len(result.names):
+        raise InputError("the dependence lacks columns of the result: measure the same table")
+    return {
+        "what": f"HSIC, {shown(dependence.kernel)} kernel, {dependence.n_samples} rows",
+        "values": _table(dependence.first[np.ix_(where, where)]),
+        "notes": list(map(shown, dependence.notes)),
+    }
+
+
+# ---------------------------------------------------------------------------------------------- data, checks, audit
+
+
+def _columns(data: Any, result: Result) -> list[dict[str, Any]]:
+    """Counts, range and moments of each column; no single row leaves the table."""
+    frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame(np.asarray(data), columns=list(result.names))
+    frame = frame.rename(columns=str)
+    missing = [name for name in result.names if name not in frame.columns]
+    if missing:
+        raise InputError(
+            f"the data lack the column {missing[0]!r} of the result: hand in the table it was learned from"
+        )
+    return [_column(pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)) for name in result.names]
+
+
+def _column(values: np.ndarray) -> dict[str, Any]:
+    known = values[np.isfinite(values)]
+    bars = np.histogram(known, bins=_BARS)[0].tolist() if len(known) else []
+    about = [known.min(), known.max(), known.mean(), known.std()] if len(known) else [None] * 4
+    return {
+        "bars": bars,
+        "missing": len(values) - len(known),
+        "distinct": len(np.unique(known)),
+        **dict(zip(("least", "most", "mean", "spread"), map(_number, about))),
+    }
+
+
+def _checks(result: Result) -> list[dict[str, Any]]:
+    return [
+        {
+            "child": shown(check.child),
+            "against": [shown(name) for name in check.against],
+            "statistic": _number(check.statistic),
+            "p": _number(check.p_value),
+            "holds": bool(check.holds),
+            "words": shown(check.words),
+        }
+        for check in result.checks
+    ]
+
+
+def _audit(audit: Any) -> dict[str, Any]:
+    return {
+        "rows": int(audit.rows),
+        "findings": [
+            {
+                "code": shown(finding.code),
+                "columns": [shown(name) for name in finding.columns],
+                "message": shown(finding.message),
+                "cure": shown(finding.cure),
+                "severity": shown(finding.severity),
+            }
+            for finding in audit.findings
+        ],
+    }
+
+
+# --------------------------------------------------------------------------------------------------------- the truth
+
+
+def _aligned_truth(truth: Any, result: Result) -> np.ndarray:
+    """The truth in the order of the result's names, which it must have if it has any."""
+    names, matrix = graph.names_of(truth), graph.as_matrix(truth)
+    if len(matrix) != len(result.names):
+        raise InputError(f"the truth has {len(matrix)} nodes, the result {len(result.names)}: give a graph of the same")
+    if names is None:
+        return matrix
+    lacking = [name for name in result.names if name not in names]
+    if lacking:
+        raise InputError(f"the truth has no node {lacking[0]!r}: name its nodes as the columns are named")
+    where = [names.index(name) for name in result.names]
+    return matrix[np.ix_(where, where)]
+
+
+def _scores(true: np.ndarray, result: Result) -> list[dict[str, Any]]:
+    """Scores of the graph after each phase, and beside them what the empty graph and chance get."""
+    rng = np.random.default_rng(0)
+    rows = [{"name": f"after {phase}", **_score(true, matrix)} for phase, matrix in result.graphs.items()]
+    drawn = [_score(true, graph.complete(rng.permutation(len(true)))) for _ in range(_DRAWS)]
+    mean = {key: _mean([each[key] for each in drawn]) for key in drawn[0]}
+    return [
+        *rows,
+        {"name": "the empty graph", **_score(true, np.zeros_like(true))},
+        {"name": f"a random complete DAG (mean of {_DRAWS})", **mean},
+    ]
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return _number(np.mean(known)) if known else None
+
+
+def _score(true: np.ndarray, guess: np.ndarray) -> dict[str, float | None]:
+    return {
+        "edges": int(guess.sum()),
+        "SID": _number(metrics.sid(true, guess, cyclic="parents")),
+        "SHD": _number(metrics.shd(true, guess)),
+        "AuPR": _number(metrics.aupr(true, guess)),
+        "precision": _number(metrics.precision(true, guess)),
+        "recall": _number(metrics.recall(true, guess)),
+        "F1": _number(metrics.f1(true, guess)),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- once more
+
+
+def _setting(value: Any) -> str:
+    return shown(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _versions() -> list[list[str]]:
+    """Versions of what the numbers depend on."""
+    found = [["Python", platform.python_version()], ["system", platform.platform()]]
+    for package in _PACKAGES:
+        try:
+            found.append([package, metadata.version(package)])
+        except metadata.PackageNotFoundError:  # run from a source tree that was never installed
+            found.append([package, "not installed as a package"])
+    return found
+
+
+def _rerun(settings: Mapping[str, Any]) -> str:
+    """Python that fits the same learner again, or nothing for a learner we do not know."""
+    learner = _LEARNERS.get(str(settings.get("learner")))
+    if learner is None:
+        return ""
+    given = {key: value for key, value in settings.items() if key not in _NO_PARAMETERS and value is not None}
+    if settings.get("seed") is not None:
+        given["random_state"] = settings["seed"]
+    arguments = "".join(f"    {key}={value!a},\n" for key, value in given.items() if key.isidentifier())
+    return f"import dagtune\n\nlearner = dagtune.{learner}(\n{arguments}).fit(X)  # X: the table, or its path\n"
+
+
+def _python(result: Result) -> str:
+    """Python that makes the graph: ASCII, whatever the columns are called."""
+    names = "".join(f"    {name!a},\n" for name in result.names)
+    edges = "".join(f"    ({cause!a}, {effect!a}),\n" for cause, effect in graph.edge_list(result.matrix, result.names))
+    return (
+        "from dagtune.graph import from_edge_list, to_networkx\n\n"
+        f"names = [\n{names}]\nedges = [  # (cause, effect)\n{edges}]\n"
+        "adjacency = from_edge_list(edges, names)  # 0/1 DataFrame, row causes column\n"
+        "network = to_networkx(adjacency)\n"
+    )
