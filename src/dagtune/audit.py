@@ -232,13 +232,12 @@ def _encoding(path: Path) -> str:
     with path.open("rb") as file:
         if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
             return "utf-16"
-        file.seek(0)
-        try:
-            with open(file.fileno(), encoding="utf-8", closefd=False) as text:
-                while text.read(2**20):
-                    pass
-        except UnicodeDecodeError:
-            return "latin-1"
+    try:
+        with path.open(encoding="utf-8") as text:
+            while text.read(2**20):
+                pass
+    except UnicodeDecodeError:
+        return "latin-1"
     return "utf-8"
 
 
@@ -267,9 +266,8 @@ class _Look:
         self.numeric = np.flatnonzero(usable & varies)
         complete = finite[:, self.numeric].all(axis=1) if len(self.numeric) else np.zeros(len(values), dtype=bool)
         self.complete = values[np.ix_(complete, self.numeric)]
-        spread = self.complete.std(axis=0) if len(self.complete) else np.zeros(len(self.numeric))
         #: Positions within ``complete`` of columns that still vary when rows with gaps are left out.
-        self.varying = np.flatnonzero(spread > 0)
+        self.varying = np.flatnonzero(_deviations(self.complete) > 0)
 
     def column(self, j: int) -> np.ndarray:
         """The finite values of column ``j``, in row order."""
@@ -511,6 +509,14 @@ def _sample(values: np.ndarray) -> np.ndarray:
     return values[np.linspace(0, len(values) - 1, _SAMPLE).astype(np.intp)]
 
 
+def _deviations(values: np.ndarray) -> np.ndarray:
+    """Standard deviation of each column, none of whose squares leaves a double; 0 without rows."""
+    if not len(values):
+        return np.zeros(values.shape[1])
+    largest = np.maximum(np.abs(values).max(axis=0), np.finfo(float).tiny)
+    return (values / largest).std(axis=0) * largest
+
+
 def _unit(values: np.ndarray) -> np.ndarray:
     """Columns with mean 0 and sum of squares 1; scaled twice, so that no square leaves a double."""
     centred = values / np.abs(values).max(axis=0)
@@ -562,7 +568,7 @@ def _about_scale(look: _Look) -> Iterator[Finding]:
     """Deviations so different that sorting by them gives an order, whatever causes what."""
     if len(look.varying) < 2:
         return
-    spread = look.complete[:, look.varying].std(axis=0)
+    spread = _deviations(look.complete[:, look.varying])
     wide, narrow = int(spread.argmax()), int(spread.argmin())
     if spread[wide] > _SPREAD * spread[narrow]:
         a, b = look.numeric[look.varying[[wide, narrow]]]
@@ -605,13 +611,11 @@ def _at_a_glance(look: _Look) -> tuple[Column, ...]:
         whole, column = look.frame.iloc[:, j], look.column(j)
         numbers: dict[str, float | None] = {}
         if look.usable[j] and len(column):
-            with np.errstate(over="ignore"):
-                deviation = float(column.std())
             numbers = {
                 "smallest": float(column.min()),
                 "median": float(np.median(column)),
                 "largest": float(column.max()),
-                "deviation": deviation if np.isfinite(deviation) else None,
+                "deviation": float(_deviations(column[:, None])[0]),
                 "r2": None if np.isnan(r2[j]) else float(r2[j]),
             }
         kind = "text" if not look.usable[j] else "whole numbers" if (column == np.round(column)).all() else "numbers"
