@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -201,10 +202,11 @@ class Published:
     note: str = ""
 
 
-def published() -> list[Published]:
+@functools.cache
+def published() -> tuple[Published, ...]:
     """The paper's 155 numbers, in the order of published.csv."""
     text = (resources.files(__package__) / "published.csv").read_text(encoding="utf-8")
-    return [_published(row, line) for row, line in enumerate(csv.DictReader(text.splitlines()), start=1)]
+    return tuple(_published(row, line) for row, line in enumerate(csv.DictReader(text.splitlines()), start=1))
 
 
 def _published(row: int, line: Mapping[str, str]) -> Published:

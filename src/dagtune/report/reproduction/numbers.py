@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 
 from dagtune.experiments import METHODS, Record, latest
 
-__all__ = ["ORDER_OF", "Number", "Numbers", "Setting", "label_of", "show"]
+__all__ = ["ROWS", "Number", "Numbers", "Setting", "label_of", "show"]
 
 #: Rows that are another graph of a method's fit: name -> (method, reading).
 ORDER_OF: Mapping[str, tuple[str, str]] = MappingProxyType({"conditional-order": ("conditional", "order")})
+#: Every row a table may have, a fit's other graph after the fit's own.
+ROWS = tuple(row for name in METHODS for row in (name, *(other for other, (of, _) in ORDER_OF.items() if of == name)))
 #: Digits after the point, by measure.
 _DIGITS = {"sid": 1, "edges": 1, "shd": 1}
 
@@ -86,7 +88,6 @@ class Numbers:
             cell = record["cell"]
             self._by[_setting(cell), cell["method"]].append(record)
         self.settings = sorted({setting for setting, _ in self._by})
-        self.methods = [name for name in METHODS if any(method == name for _, method in self._by)]
 
     def of(self, setting: Setting, method: str, metric: str, reading: str | None = None) -> Number:
         """A method's numbers on one setting; ``reading`` asks for another graph of the same fit."""
@@ -102,9 +103,14 @@ class Numbers:
                 values[record["cell"]["repeat"]] = found[metric]
         return Number(metric, values, missing)
 
-    def has(self, **wanted: Any) -> bool:
-        """Whether any cell fits, e.g. ``has(experiment="fig5", recipe="printed")``."""
-        return any(all(record["cell"][name] == value for name, value in wanted.items()) for record in self.records)
+    def has_method(self, experiment: str, method: str) -> bool:
+        """Whether a method was tried in an experiment."""
+        method = ORDER_OF.get(method, (method, ""))[0]
+        return any(setting.experiment == experiment and name == method for setting, name in self._by)
+
+    def views(self, experiment: str) -> set[tuple[str, bool]]:
+        """Recipe and scale of all that was tried in an experiment."""
+        return {(s.recipe, s.standardized) for s in self.settings if s.experiment == experiment}
 
 
 def _setting(cell: Mapping[str, Any]) -> Setting:

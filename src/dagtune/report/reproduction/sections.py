@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from dagtune.experiments import ALWAYS, EXPERIMENTS, METHODS, NO_RECIPE, PHASES, Experiment, published, recipes_of
+from dagtune.experiments import ALWAYS, EXPERIMENTS, NO_RECIPE, PHASES, Experiment, published, recipes_of
 from dagtune.report.reproduction.figure import draw_fig5
-from dagtune.report.reproduction.numbers import ORDER_OF, Numbers, Setting, label_of
+from dagtune.report.reproduction.numbers import ROWS, Numbers, Setting, label_of
 from dagtune.report.reproduction.page import Block, Figure, Heading, Table, Text
 from dagtune.report.reproduction.verdicts import RULE, Verdict
 
@@ -52,18 +52,14 @@ def tables(numbers: Numbers) -> list[Block]:
             data = "" if recipe == NO_RECIPE else f"{recipe.capitalize()} recipe, "
             blocks.append(Heading(3, f"{data}{scale_word(standardized)} data".capitalize()))
             blocks += _view(experiment, numbers, recipe, standardized)
-        if not numbers.has(experiment=experiment.name):
+        if not _views(experiment, numbers):
             blocks.append(Text(f"Not run yet: `dagtune reproduce {experiment.name}`."))
     return blocks
 
 
-def _views(experiment: Experiment, numbers: Numbers) -> Iterator[tuple[str, bool]]:
-    """Recipe and scale of everything that was run."""
-    recipes = dict.fromkeys(recipe for model in experiment.models for recipe in recipes_of(experiment, model))
-    for recipe in recipes:
-        for standardized in (False, True):
-            if numbers.has(experiment=experiment.name, recipe=recipe, standardized=standardized):
-                yield recipe, standardized
+def _views(experiment: Experiment, numbers: Numbers) -> list[tuple[str, bool]]:
+    """Recipe and scale of everything that was run, the paper's formulas first, raw data first."""
+    return sorted(numbers.views(experiment.name))
 
 
 def _view(experiment: Experiment, numbers: Numbers, recipe: str, standardized: bool) -> list[Block]:
@@ -79,16 +75,12 @@ def _view(experiment: Experiment, numbers: Numbers, recipe: str, standardized: b
     head = [*_RIVALS, *map(label_of, ALWAYS)]
     columns = [*_RIVALS.values(), *ALWAYS]
     blocks.append(_sized(experiment, numbers, recipe, standardized, head, columns, with_published=not standardized))
-    others = [name for name in (*METHODS, *ORDER_OF) if name not in columns and _was_run(name, experiment, numbers)]
+    others = [name for name in ROWS if name not in columns and numbers.has_method(experiment.name, name)]
     if others:
         words = list(map(label_of, others))
         blocks.append(Text("Methods that are not in the paper's table:"))
         blocks.append(_sized(experiment, numbers, recipe, standardized, words, others, with_published=False))
     return blocks
-
-
-def _was_run(method: str, experiment: Experiment, numbers: Numbers) -> bool:
-    return numbers.has(experiment=experiment.name, method=ORDER_OF.get(method, (method, ""))[0])
 
 
 def _sized(
@@ -137,7 +129,7 @@ def _phases(experiment: Experiment, numbers: Numbers, recipe: str, standardized:
     for phase in PHASES:
         ours = [str(numbers.of(setting, "ot", metric, phase)) for metric in ("sid", "aupr", "edges")]
         rows.append([f"OT after {phase}", told[phase, "sid"], ours[0], told[phase, "aupr"], ours[1], ours[2]])
-    others = [name for name in (*METHODS, *ORDER_OF) if name != "ot" and _was_run(name, experiment, numbers)]
+    others = [name for name in ROWS if name != "ot" and numbers.has_method(experiment.name, name)]
     for method in others:
         ours = [str(numbers.of(setting, method, metric)) for metric in ("sid", "aupr", "edges")]
         rows.append([label_of(method), "", ours[0], "", ours[1], ours[2]])
@@ -150,8 +142,8 @@ def _real(experiment: Experiment, numbers: Numbers, standardized: bool) -> Table
     told = {(p.model, p.metric, p.method): p.text for p in published() if p.experiment == experiment.name}
     names = {method: name for name, method in _RIVALS.items()}
     rows = []
-    for method in (*METHODS, *ORDER_OF):
-        if not _was_run(method, experiment, numbers) and method not in names:
+    for method in ROWS:
+        if not numbers.has_method(experiment.name, method) and method not in names:
             continue
         row = [label_of(method)]
         for model, metric in (("sachs", "sid"), ("sachs", "aupr"), ("sachs", "edges"), ("ames", "edges")):
