@@ -38,8 +38,8 @@ _GAP, _MORE_GAP = 32.0, 54.0
 _SWEEPS, _PULLS = 16, 40
 #: Room for an edge's head on a box, and how wide many of them may make it.
 _PORT, _WIDEST = 9.0, 200.0
-#: With more pieces of lanes than this, edges of one cause share them.
-_MOST_LANES = 400
+#: With more long edges than this through one layer, those of one cause share their lanes.
+_MOST_LANES = 40
 #: How hard pieces of edges resist bending: node to node, node to lane, lane to lane.
 _STIFF = (1.0, 2.0, 8.0)
 _LONGEST_LABEL = 18
@@ -138,7 +138,10 @@ class _Items:
         self.count = len(dag)
         layers, links = list(map(int, layer)), []
         self.ways: dict[tuple[int, int], list[int]] = {}
-        self.shared = sum(layers[j] - layers[i] - 1 for i, j in np.argwhere(dag)) > _MOST_LANES
+        passing = np.zeros(max(layers) + 1, dtype=int)
+        for i, j in np.argwhere(dag):
+            passing[layers[i] + 1 : layers[j]] += 1
+        self.shared = passing.max() > _MOST_LANES
         for cause in range(self.count):
             lane = [cause]  # where it is shared, each effect leaves it one layer above its own
             for effect in sorted(map(int, np.flatnonzero(dag[cause])), key=lambda j: layers[j]):
@@ -211,13 +214,23 @@ def _reduce_crossings(items: _Items) -> list[list[int]]:
         downwards = sweep % 2 == 0
         for row in rows if downwards else rows[::-1]:
             near = items.up if downwards else items.down
-            centre = {i: np.mean(place[near[i]]) if near[i] else place[i] for i in row}
-            row.sort(key=lambda i: centre[i])
+            centre = {i: float(np.mean(place[near[i]])) if near[i] else float(place[i]) for i in row}
+            row[:] = _sorted_row(row, centre, items.count)
             _number(place, row)
         crossings = _crossings(items, place)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     return best
+
+
+def _sorted_row(row: list[int], centre: Mapping[int, float], count: int) -> list[int]:
+    """Items by their barycentre; among equals lanes go in the middle, or every layer would lean to one side."""
+    result: list[int] = []
+    for _, group in itertools.groupby(sorted(row, key=lambda i: centre[i]), key=lambda i: centre[i]):
+        tied = list(group)
+        nodes, lanes = [i for i in tied if i < count], [i for i in tied if i >= count]
+        result += [*nodes[: len(nodes) // 2], *lanes, *nodes[len(nodes) // 2 :]]
+    return result
 
 
 def _number(place: np.ndarray, row: list[int]) -> None:
