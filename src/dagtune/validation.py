@@ -235,17 +235,13 @@ def load_frame(
             return frame.iloc[:, chosen]
         with io.BufferedReader(_Counted(path, progress), buffer_size=2**18) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # a column of mixed types is named further on
-            frame = pd.read_csv(
-                file, sep=split_at, encoding=encoding, header=0, names=list(range(len(header))), usecols=chosen
-            )
+            options: dict[str, Any] = {} if len(chosen) == len(header) else {"usecols": chosen}
+            names = list(range(len(header)))
+            frame = pd.read_csv(file, sep=split_at, encoding=encoding, header=0, names=names, **options)
     except ImportError as error:
         raise _needs_pyarrow(path) from error
     except (ValueError, OSError) as error:
         raise _unreadable(path, error) from error
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise InputError(
-            f"the rows of {str(path)!r} have more values than its header has names ({len(header)}): name every column"
-        )
     return frame.set_axis([header[position] for position in chosen], axis=1)
 
 
@@ -324,7 +320,8 @@ def _header(path: Path, split_at: str | None, encoding: str) -> tuple[str, ...]:
         if split_at is None:
             return _binary_header(path)
         options: dict[str, Any] = {"sep": split_at, "encoding": encoding, "keep_default_na": False}
-        cells = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0]
+        # The second row is read too: one longer than the names is an error here, and a silent row label later.
+        cells = pd.read_csv(path, header=None, nrows=2, dtype=str, **options).iloc[0]
     except ImportError as error:
         raise _needs_pyarrow(path) from error
     except pd.errors.EmptyDataError as error:
@@ -334,6 +331,8 @@ def _header(path: Path, split_at: str | None, encoding: str) -> tuple[str, ...]:
     except (ValueError, OSError) as error:  # pandas' parser, pyarrow's and unicode errors are all one of these
         raise _unreadable(path, error) from error
     names = tuple(str(cell) for cell in cells)
+    if any("\0" in name for name in names):
+        raise InputError(f"can't read {str(path)!r}: it is no text (there are zero bytes in it); save it as CSV again")
     other = re.search(r"[;\t|,]", names[0]) if len(names) == 1 else None
     if other is not None:
         shown = "tab" if other[0] == "\t" else other[0]
@@ -438,7 +437,7 @@ def _numbers_of_array(data: Any) -> np.ndarray:
 
 
 def _refuse_too_few(values: np.ndarray, min_rows: int, min_columns: int) -> None:
-    for count, least, what in ((len(values), min_rows, "row"), (values.shape[1], min_columns, "column")):
+    for count, least, what in ((values.shape[1], min_columns, "column"), (len(values), min_rows, "row")):
         if count < least:
             raise InputError(
                 f"the data have {count} {what}{'' if count == 1 else 's'}, but at least {least} are needed: "

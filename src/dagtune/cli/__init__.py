@@ -7,33 +7,42 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import dagtune
 from dagtune.cli.audit import register as register_audit
 from dagtune.cli.compare import register as register_compare
-from dagtune.cli.errors import guarded
-from dagtune.cli.interrupt import stops_soon
+from dagtune.cli.errors import INTERRUPTED, guarded
+from dagtune.cli.interrupt import stops_soon, tell_stopped
 from dagtune.cli.learn import register as register_learn
+from dagtune.cli.reproduce import register as register_reproduce
 from dagtune.cli.simulate import register as register_simulate
 
 __all__ = ["app", "main"]
 
+
+class _Verbs(TyperGroup):
+    """The verbs; one that does not answer Ctrl-C itself is answered for here, before typer does so without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            tell_stopped()
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
     name="dagtune",
+    cls=_Verbs,
     help="Causal graphs from tables: audit the data, learn a graph, check it.",
     epilog="Start with: dagtune audit data.csv, then dagtune learn data.csv --out DIR. No data? dagtune learn --demo",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     invoke_without_command=True,
 )
-for register in (register_learn, register_audit, register_compare, register_simulate):
+for register in (register_learn, register_audit, register_compare, register_simulate, register_reproduce):
     register(app)
-try:  # until the module has landed
-    from dagtune.cli.reproduce import register as register_reproduce
-
-    register_reproduce(app)
-except ImportError:
-    pass
 
 
 def _show_version(wanted: bool) -> None:

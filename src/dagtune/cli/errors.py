@@ -51,17 +51,16 @@ def guarded(call: Callable[[], Any]) -> int:
             warnings.simplefilter("default" if DEBUG in os.environ else "ignore")
             code = int(call() or DONE)
         sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
-        code = INTERRUPTED
-    except BrokenPipeError:  # the reader has gone: `dagtune ... | head`
-        _mute_stdout()
-        return YOUR_INPUT
-    except Exception as error:
-        code, message = _judged(error)
-        return _fail(code, message)
-    if code == INTERRUPTED:  # also typer's answer to Ctrl-C
         tell_stopped()
-    return code
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has gone: `dagtune ... | head`
+        return _unheard()
+    except SystemExit as end:  # typer's answer to the same is 1; the shell's completion ends here too
+        return _unheard() if end.code == 1 else int(end.code or DONE)
+    except Exception as error:
+        return _fail(*_judged(error))
 
 
 def _judged(error: Exception) -> tuple[int, str]:
@@ -115,6 +114,12 @@ def _disk(error: OSError) -> str:
     about = f" ({os.fspath(error.filename)!r})" if isinstance(error.filename, (str, bytes, os.PathLike)) else ""
     cure = _DISK.get(error.errno or 0, f"{error.strerror or error}: check the path and the disk")
     return f"{cure}{about}"
+
+
+def _unheard() -> int:
+    """Nobody reads what we print: end without a word."""
+    _mute_stdout()
+    return YOUR_INPUT
 
 
 def _mute_stdout() -> None:

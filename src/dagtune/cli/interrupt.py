@@ -61,7 +61,7 @@ def tell_stopped() -> None:
     """Say once that the program was stopped, and give a terminal its cursor back."""
     if _told.acquire(blocking=False):
         cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-        print(f"{cursor}dagtune: stopped, nothing was written", file=sys.stderr, flush=True)
+        print(f"{cursor}dagtune: stopped, and nothing half-written is left", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -178,8 +178,9 @@ def learn(
             confidence = learner.bootstrap(task.X, bootstrap, n_jobs=jobs, progress=tell)
         looked = _audited(task.X, tell)
         scores = _scores(task, result)
-        learned = Learned(task, result, confidence, looked, scores, folder, time.monotonic() - started)
+        learned = Learned(task, result, confidence, looked, scores, folder)
         _write(learned, tell, force=force, spreadsheet=spreadsheet)
+    learned = replace(learned, seconds=time.monotonic() - started)
     _summarize(learned, talk)
     talk.give(_document(learned))
 
@@ -204,7 +205,7 @@ class Learned:
     audit: Audit
     scores: dict[str, dict[str, float]]
     folder: Path
-    seconds: float
+    seconds: float = 0.0
 
     def confidence_of(self, cause: str, effect: str) -> float | None:
         """Share of resamples with the edge, or the learner's own probability, or None."""
