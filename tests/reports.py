@@ -29,7 +29,6 @@ HOSTILE = (
     "\N{GRINNING FACE}\N{ZERO WIDTH JOINER}\N{GRINNING FACE}",
     "\u05d0\u05d1\u05d2",
     "long " * 80,
-    "\ud800 alone",
 )
 
 
