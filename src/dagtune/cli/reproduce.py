@@ -45,7 +45,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Cells side by side; one a processor if not given.")] = None,
     cell_timeout: Annotated[
         float, typer.Option(help="Seconds after which a cell is stopped and recorded as such.")
-    ] = 600.0,
+    ] = 300.0,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler whose workers run the cells.")
     ] = None,

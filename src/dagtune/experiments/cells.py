@@ -78,8 +78,10 @@ class Cell:
 
     @property
     def expected_seconds(self) -> float:
-        """About what the cell costs: methods grow like d^3 here, and handing a cell over takes a moment."""
-        return 0.03 + METHODS[self.method].seconds * (self.nodes / 40) ** 3
+        """About what the cell costs: methods grow like d^3 with n = d^2 rows, as the paper's sizes do, or nearly."""
+        rows = EXPERIMENTS[self.experiment].sizes[self.nodes].rows
+        handing_over = 0.03
+        return handing_over + METHODS[self.method].seconds * (self.nodes / 40) ** 3 * max(rows / self.nodes**2, 1.0)
 
     def __str__(self) -> str:
         data = self.model if self.recipe == NO_RECIPE else f"{self.model} {self.recipe}"

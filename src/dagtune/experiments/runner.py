@@ -25,7 +25,7 @@ from dagtune.validation import InputError, check_choice, check_count
 __all__ = ["CELL_TIMEOUT", "Progress", "Summary", "Tick", "latest", "reproduce"]
 
 #: Seconds a cell may take unless the caller says otherwise.
-CELL_TIMEOUT = 600.0
+CELL_TIMEOUT = 300.0
 #: So many repeats of a method that ran out of time end its row: the others, and larger sizes, are not tried.
 _ENOUGH_TIMEOUTS = 2
 _FORMAT = 1
