@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint format bench clean
+.PHONY: help setup demo test test-all browser lint format bench clean
 
 help:            ## Show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -25,6 +25,11 @@ test: $(READY)   ## Run the test suite
 
 test-all: $(READY)  ## Run the slow checks that `make test` leaves out
 	$(BIN)/python -m pytest -m slow
+
+browser: $(READY)  ## Open the report in Chromium and use it (root with apt-get: installs Chromium if there is none)
+	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
+	{ apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "could not install Chromium"
+	$(BIN)/python -m pytest -m browser -rs
 
 lint: $(READY)   ## ruff (style and format) and mypy (types)
 	$(BIN)/ruff check .
