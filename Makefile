@@ -17,8 +17,8 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines]'
 	@touch $@
 
-demo: $(READY)   ## Learn from bundled real data and print what was found
-	$(BIN)/python examples/demo.py
+demo: $(READY)   ## Learn from bundled real data, print what was found, say where the report is
+	$(BIN)/dagtune learn --demo --force
 
 test: $(READY)   ## Run the test suite
 	$(BIN)/python -m pytest

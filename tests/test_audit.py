@@ -1,6 +1,7 @@
 """The audit finds what was put wrong, names the column and a cure, and is silent about clean tables."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -188,3 +189,8 @@ def test_no_table_is_too_poor_to_be_audited(table):
     assert not found.clean
     assert str(found)
     assert json.loads(found.to_json())
+
+
+def test_every_code_stands_in_the_docs():
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [code for code in CODES if f"`{code}`" not in page] == []

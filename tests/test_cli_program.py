@@ -171,23 +171,20 @@ def test_a_signal_stops_the_program_and_leaves_nothing(desk, before, number):
     program.stderr.close()
 
 
-def test_compiling_is_announced_exactly_when_the_cache_is_cold(tmp_path):
-    code = (
-        "import dagtune; dagtune.OptimalTuning\n"
-        "from dagtune.cli.compiling import compiles_first\n"
-        "print(compiles_first())"
-    )
-    cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=cold, capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
-
-
-def test_a_warm_cache_is_known():
-    from dagtune.cli.compiling import _cached
-    from dagtune.kernels import _median_of_sorted
-
-    _median_of_sorted(np.arange(5.0), 0.0)
-    assert _cached(_median_of_sorted)
+def test_compiling_is_shown_and_what_is_in_the_cache_is_not(desk):
+    """The same small function, compiled in one program and loaded from disk by the next."""
+    Path("room.py").write_text("from numba import njit\n\n@njit(cache=True)\ndef twice(x):\n    return 2 * x\n")
+    code = """
+from dagtune.cli.compiling import compiling_shown
+from room import twice
+with compiling_shown(lambda phase, share: print(phase)):
+    twice(3)
+"""
+    told = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert told == ["compiling (once after an installation, up to a minute)\n", ""]
 
 
 @pytest.mark.slow

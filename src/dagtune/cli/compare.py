@@ -80,6 +80,7 @@ def compare(
     """Run several methods on one table: their graphs side by side, where they agree, which edges most find."""
     import pandas as pd
 
+    from dagtune.cli.compiling import compiling_shown
     from dagtune.cli.files import refuse_taken
     from dagtune.cli.reading import read_data, read_truth, standardized
     from dagtune.cli.terminal import Talk
@@ -96,7 +97,8 @@ def compare(
         X = pd.DataFrame(table.values, columns=list(table.names), copy=False)
         X = standardized(X) if standardize else X
         true = None if truth is None else read_truth(truth, list(X.columns))
-        attempts = [_attempt(name, X, true, time_limit, seed, jobs, tell) for name in chosen]
+        with compiling_shown(tell):
+            attempts = [_attempt(name, X, true, time_limit, seed, jobs, tell) for name in chosen]
     compared = Compared(list(X.columns), attempts, true)
     if out is not None:
         _write(compared, out, force=force, spreadsheet=spreadsheet)

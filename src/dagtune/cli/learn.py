@@ -141,6 +141,7 @@ def learn(
     ] = None,
 ) -> None:
     """Learn a causal graph from a table; write it, its evidence and a report into DIR."""
+    from dagtune.cli.compiling import compiling_shown
     from dagtune.cli.files import refuse_taken
     from dagtune.cli.reading import read_knowledge, read_truth, standardized
     from dagtune.cli.terminal import Talk
@@ -166,16 +167,17 @@ def learn(
             task = replace(task, X=standardized(task.X))
         known = read_knowledge(list(task.X.columns), knowledge, require, forbid, tiers)
         learner = _learner(method, tell, knowledge=known, random_state=seed, threads=jobs, **options)
-        result = learner.fit(task.X).result_
+        with compiling_shown(tell):
+            result = learner.fit(task.X).result_
+            confidence = None
+            if bootstrap:
+                tell("bootstrap", 0.0)
+                confidence = learner.bootstrap(task.X, bootstrap, n_jobs=jobs, progress=tell)
         result = replace(
             result,
             warnings=(*task.notes, *result.warnings),
             settings={**result.settings, "data": task.source, "standardized": standardize, "seed": seed},
         )
-        confidence = None
-        if bootstrap:
-            tell("bootstrap", 0.0)
-            confidence = learner.bootstrap(task.X, bootstrap, n_jobs=jobs, progress=tell)
         looked = _audited(task.X, tell)
         scores = _scores(task, result)
         learned = Learned(task, result, confidence, looked, scores, folder)
@@ -284,14 +286,11 @@ def _word_or_number(text: str) -> str | float:
 
 
 def _learner(method: str, tell: Progress, **options: Any) -> Any:
-    """The estimator; says so first if its machine code has to be made, which happens once after an installation."""
+    """The estimator; loading it takes a moment."""
     import dagtune
-    from dagtune.cli.compiling import compiles_first
 
     tell("preparing", 0.0)
     learner = dagtune.OptimalTuning if method == "ot" else dagtune.ConditionalTuning
-    if compiles_first():
-        tell("preparing (compiling once, up to a minute)", 0.0)
     return learner(progress=tell, **options)
 
 

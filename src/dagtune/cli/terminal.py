@@ -74,8 +74,8 @@ class _PlainLines:
             self._phase, self._phase_start = phase, now
             text = printable(phase)
         elif now - self._told >= _BETWEEN and share < 1:
-            left = (now - self._phase_start) * (1 - share) / share if share else math.nan
-            text = f"{printable(phase)}: {share:.0%}" + (f", about {left:.0f} s left" if share else "")
+            left = f"{(now - self._phase_start) * (1 - share) / share:.0f}" if share else ""
+            text = f"{printable(phase)}: " + (f"{share:.0%}, about {left} s left" if share else "still at it")
         else:
             return
         self._told = now
