@@ -19,12 +19,14 @@ from dagtune.experiments.declared import EXPERIMENTS, METHODS, PAPER_SIZES, Expe
 from dagtune.simulate import MODELS
 from dagtune.validation import InputError, check_choice, check_count
 
-__all__ = ["NO_RECIPE", "RECIPES", "SCALES", "Cell", "Seeds", "cells_of", "recipes_of", "work_key"]
+__all__ = ["HANDING_OVER", "NO_RECIPE", "RECIPES", "SCALES", "Cell", "Seeds", "cells_of", "recipes_of", "work_key"]
 
 RECIPES = ("printed", "released")
 SCALES = ("raw", "standardized")
 #: The recipe of data that nobody simulated.
 NO_RECIPE = "none"
+#: Seconds that a cell takes beside its method: making the table, scoring the graph, the way there and back.
+HANDING_OVER = 0.03
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,7 @@ class Cell:
     def expected_seconds(self) -> float:
         """About what the cell costs: methods grow like d^3 with n = d^2 rows, as the paper's sizes do, or nearly."""
         rows = EXPERIMENTS[self.experiment].sizes[self.nodes].rows
-        handing_over = 0.03
-        return handing_over + METHODS[self.method].seconds * (self.nodes / 40) ** 3 * max(rows / self.nodes**2, 1.0)
+        return HANDING_OVER + METHODS[self.method].seconds * (self.nodes / 40) ** 3 * max(rows / self.nodes**2, 1.0)
 
     def __str__(self) -> str:
         data = self.model if self.recipe == NO_RECIPE else f"{self.model} {self.recipe}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -14,7 +15,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-from dagtune.experiments.cells import RECIPES, SCALES, Cell, cells_of, work_key
+from dagtune.experiments.cells import HANDING_OVER, RECIPES, SCALES, Cell, cells_of, work_key
 from dagtune.experiments.declared import choose_experiments, choose_methods
 from dagtune.experiments.measure import available_methods
 from dagtune.experiments.store import Record, Store
@@ -140,18 +141,16 @@ class _Run:
             for record in known.values()
             if record["status"] == "ok"
         }
-        self._work_done = 0.0
-        self._work_left = sum(map(self._expected, self.pending))
-        self._began = time.perf_counter()
+        # Cells that ask for the same work are run once and written together.
+        self._groups: dict[str, list[Cell]] = {}
+        for cell in self.pending:
+            self._groups.setdefault(cell.work, []).append(cell)
+        self._forecast = _Forecast([group[0] for group in self._groups.values()], timeout)
 
     def all(self, crew: _Crew) -> None:
         """Run what is pending, no more at a time than the crew can take, and write each result as it comes."""
         self._report(None)
-        # Cells that ask for the same work are run once and written together.
-        groups: dict[str, list[Cell]] = {}
-        for cell in self.pending:
-            groups.setdefault(cell.work, []).append(cell)
-        waiting = iter(groups.values())
+        waiting = iter(self._groups.values())
         running: dict[Future[dict[str, Any]], list[Cell]] = {}
         while True:
             while len(running) < crew.places and (group := next(waiting, None)) is not None:
@@ -188,20 +187,51 @@ class _Run:
         self._store.append(records)
         if found["status"] == "timeout" and "seconds" in found:
             self._timeouts[_row(group[0])] += 1
-        for cell, record in zip(group, records):
+        self._forecast.count(group[0], found.get("seconds"))
+        for record in records:
             self._counts[record["status"]] += 1
-            self._work_done += self._expected(cell)
-            self._work_left -= self._expected(cell)
             self._report(record)
 
     def _report(self, record: Record | None) -> None:
         done = self._before + self._counts.total()
+        share, left = self._forecast.outlook()
+        self._tell(Tick(done, self._total, share, left, record))
+
+
+class _Forecast:
+    """How long the rest may take: declared costs, corrected for each method by what its cells took so far."""
+
+    def __init__(self, cells: Sequence[Cell], timeout: float | None) -> None:
+        self._timeout = math.inf if timeout is None else timeout
+        self._left: defaultdict[str, float] = defaultdict(float)
+        for cell in cells:
+            self._left[cell.method] += self._expected(cell)
+        self._expected_so_far: defaultdict[str, float] = defaultdict(float)
+        self._taken: defaultdict[str, float] = defaultdict(float)
+        self._began = time.perf_counter()
+
+    def count(self, cell: Cell, seconds: float | None) -> None:
+        """A cell is done; None is one that nobody had to run, or that broke."""
+        expected = self._expected(cell)
+        self._left[cell.method] -= expected
+        if seconds is not None:
+            self._expected_so_far[cell.method] += expected
+            self._taken[cell.method] += HANDING_OVER + seconds
+
+    def outlook(self) -> tuple[float, float | None]:
+        """Share of the time that is over, and seconds left; 0 and None before anything tells."""
         elapsed = time.perf_counter() - self._began
-        share = self._work_done / (self._work_done + max(self._work_left, 0.0)) if self._work_done else 0.0
-        self._tell(Tick(done, self._total, share, elapsed * (1 / share - 1) if share else None, record))
+        if not self._taken:
+            return 0.0, None
+        left = elapsed * sum(self._left_of(method) for method in self._left) / sum(self._taken.values())
+        return elapsed / (elapsed + left), left
+
+    def _left_of(self, method: str) -> float:
+        known = self._expected_so_far[method]
+        return max(self._left[method], 0.0) * (self._taken[method] / known if known else 1.0)
 
     def _expected(self, cell: Cell) -> float:
-        return cell.expected_seconds if self._timeout is None else min(cell.expected_seconds, self._timeout)
+        return min(cell.expected_seconds, self._timeout)
 
 
 def _same_settings(cell: Cell, record: Record) -> bool:
