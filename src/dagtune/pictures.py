@@ -118,7 +118,7 @@ def _layers(dag: np.ndarray) -> np.ndarray:
             layer[node] = layer[below].min() - 1
     alone = ~(dag.any(axis=0) | dag.any(axis=1))
     layer[alone] = layer.max() + 1  # nodes without edges stand below all others
-    most = int(np.ceil(1.5 * np.sqrt(d))) + 2
+    most = int(np.ceil(1.1 * np.sqrt(d))) + 2
     result = np.zeros(d, dtype=int)
     start = 0
     for level in np.unique(layer):

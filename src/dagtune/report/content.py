@@ -164,7 +164,7 @@ def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
     if dependence is None:
         if not np.isfinite(result.opening).any() or not result.opening.any():
             return None
-        return {"what": "By what the first phase judged", "values": _table(result.opening), "notes": []}
+        return {"what": "By what the first phase judged each pair", "values": _table(result.opening), "notes": []}
     where = [list(dependence.names).index(name) for name in result.names if name in dependence.names]
     if len(where) < len(result.names):
         raise InputError("the dependence lacks columns of the result: measure the same table")

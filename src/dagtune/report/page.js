@@ -49,7 +49,7 @@
     ...(setting("rows") ? [[setting("rows"), "rows"]] : []),
     [page.changes.length, "changes, each with its evidence"],
     ...(page.checks.length ? [[`${page.checks.length - failed} of ${page.checks.length}`, "residual checks hold"]] : []),
-    ...(page.audit ? [[findings, "findings of the audit"]] : []),
+    ...(page.audit ? [[findings, findings === 1 ? "finding of the audit" : "findings of the audit"]] : []),
     [page.warnings.length, page.warnings.length === 1 ? "warning" : "warnings"],
   ];
   byId("cards").append(...cards.map(([big, small]) => make("div", { class: "card" }, make("b", {}, String(big)), make("span", {}, small))));
@@ -206,7 +206,7 @@
   };
 
   // ---------------------------------------------------------------------------------------------- zoom and drag
-  const view = { x: 0, y: 0, scale: 1 };
+  const view = { x: 0, y: 0, scale: 1, own: false }; // own: somebody moved it
   const room = () => ({ w: stage.clientWidth || 800, h: stage.clientHeight || 500 });
   const MARGIN = 26;
   const applyView = () => {
@@ -221,6 +221,7 @@
   };
   const fit = () => {
     const { w, h } = room();
+    view.own = false;
     view.scale = Math.min(1.4, w / (width + 2 * MARGIN), h / (height + 2 * MARGIN));
     centre(width / 2, height / 2);
   };
@@ -242,10 +243,12 @@
     view.x += cx / view.scale - cx / scale;
     view.y += cy / view.scale - cy / scale;
     view.scale = scale;
+    view.own = true;
     applyView();
   };
   const show = (i) => {
     if (view.scale < 0.75) view.scale = 0.9;
+    view.own = true;
     centre(nodes[i].x, nodes[i].y);
   };
   const within = (i) => {
@@ -278,6 +281,7 @@
     } else if (moved > 5) {
       view.x -= (event.clientX - x) / view.scale;
       view.y -= (event.clientY - y) / view.scale;
+      view.own = true;
       applyView();
     }
   });
@@ -301,11 +305,7 @@
     byId("large").setAttribute("aria-pressed", String(on));
   };
   byId("large").addEventListener("click", () => large(byId("large").getAttribute("aria-pressed") !== "true"));
-  let lastWidth = 0;
-  new ResizeObserver(() => {
-    if (lastWidth && Math.abs(stage.clientWidth - lastWidth) > 40) firstView(); else applyView();
-    lastWidth = stage.clientWidth;
-  }).observe(stage);
+  new ResizeObserver(() => (view.own ? applyView() : firstView())).observe(stage);
 
   // ---------------------------------------------------------------------------------------- choosing, the panel
   const panel = byId("panel");
@@ -561,7 +561,7 @@
   slider.addEventListener("input", () => goTo(Number(slider.value)));
 
   // ------------------------------------------------------------------------------------- phases side by side
-  if (last > 0 && pairs.length * phases.length <= 6000) {
+  if (last > 0 && pairs.length <= 400) { // denser ones are grey at this size: the slider shows them
     byId("phases").hidden = false;
     byId("thumb-words").textContent = truth ? "The graph after each phase, right and wrong." : "The graph after each phase, and what the phase changed.";
     byId("thumbs").append(...phases.map((phase, k) => {
