@@ -13,7 +13,7 @@ import dagtune
 from dagtune.cli.audit import register as register_audit
 from dagtune.cli.compare import register as register_compare
 from dagtune.cli.errors import INTERRUPTED, guarded
-from dagtune.cli.interrupt import stops_soon, tell_stopped
+from dagtune.cli.interrupt import leave, stops_soon, tell_stopped
 from dagtune.cli.learn import register as register_learn
 from dagtune.cli.reproduce import register as register_reproduce
 from dagtune.cli.simulate import register as register_simulate
@@ -74,4 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:  # called from Python: signals are the caller's
         return guarded(run)
     with stops_soon():
-        return guarded(run)
+        code = guarded(run)
+    if code == INTERRUPTED:
+        leave(code)
+    return code

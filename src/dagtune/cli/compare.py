@@ -23,12 +23,13 @@ from dagtune.cli.options import (
     Table,
     among,
 )
+from dagtune.cli.terminal import Talk
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from dagtune.cli.terminal import Progress, Talk
+    from dagtune.cli.terminal import Progress
 
 __all__ = ["register"]
 
@@ -78,21 +79,21 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Run several methods on one table: their graphs side by side, where they agree, which edges most find."""
-    import pandas as pd
-
-    from dagtune.cli.compiling import compiling_shown
-    from dagtune.cli.files import refuse_taken
-    from dagtune.cli.reading import read_data, read_truth, standardized
-    from dagtune.cli.terminal import Talk
-    from dagtune.validation import InputError
-
     talk = Talk(quiet=quiet, as_json=as_json)
-    chosen = _methods(methods or [DEFAULT])
-    if time_limit is not None and not time_limit > 0:
-        raise InputError(f"--time-limit is a positive number of seconds, not {time_limit:g}")
-    if out is not None:
-        refuse_taken(out, force=force)
     with talk.progress() as tell:
+        tell("starting", 0.0)  # before anything heavy loads
+        import pandas as pd
+
+        from dagtune.cli.compiling import compiling_shown
+        from dagtune.cli.files import refuse_taken
+        from dagtune.cli.reading import read_data, read_truth, standardized
+        from dagtune.validation import InputError
+
+        chosen = _methods(methods or [DEFAULT])
+        if time_limit is not None and not time_limit > 0:
+            raise InputError(f"--time-limit is a positive number of seconds, not {time_limit:g}")
+        if out is not None:
+            refuse_taken(out, force=force)
         table = read_data(data, tell, sep=sep, columns=columns, drop=drop, missing=missing)
         X = pd.DataFrame(table.values, columns=list(table.names), copy=False)
         X = standardized(X) if standardize else X

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["stops_soon", "tell_stopped", "undisturbed", "unfinished"]
+__all__ = ["leave", "stops_soon", "tell_stopped", "undisturbed", "unfinished"]
 
 #: Seconds that the main thread has to stop by itself.
-PATIENCE = 0.5
+PATIENCE = 0.3
 
 _folders: set[Path] = set()
 _told = threading.Lock()
@@ -44,9 +44,15 @@ def _watch(inbox: int) -> None:
     time.sleep(PATIENCE)
     for folder in list(_folders):
         shutil.rmtree(folder, ignore_errors=True)
-    _end_workers()
     tell_stopped()
-    os._exit(130)
+    leave(130)
+
+
+def leave(code: int) -> None:
+    """End the program at once: threads are not waited for, and nothing is tidied up that the system tidies anyway."""
+    _end_workers()
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def _end_workers() -> None:

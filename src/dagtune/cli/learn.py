@@ -21,13 +21,14 @@ from dagtune.cli.options import (
     Spreadsheet,
     among,
 )
+from dagtune.cli.terminal import Talk
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dagtune.audit import Audit
     from dagtune.bootstrap import EdgeConfidence
-    from dagtune.cli.terminal import Progress, Talk
+    from dagtune.cli.terminal import Progress
     from dagtune.result import Result
 
 __all__ = ["register"]
@@ -141,46 +142,29 @@ def learn(
     ] = None,
 ) -> None:
     """Learn a causal graph from a table; write it, its evidence and a report into DIR."""
-    from dagtune.cli.compiling import compiling_shown
-    from dagtune.cli.files import refuse_taken
-    from dagtune.cli.reading import read_knowledge, read_truth, standardized
-    from dagtune.cli.terminal import Talk
-    from dagtune.validation import check_choice
-
     started = time.monotonic()
     talk = Talk(quiet=quiet, as_json=as_json)
-    check_choice("--method", method, METHODS)
-    options = _method_options(method, noise=noise, density=density, kernel=kernel, preset=preset)
-    folder = out or Path("dagtune-demo" if demo else f"dagtune-{_needed(data, demo).stem}")
-    refuse_taken(folder, force=force)
     with talk.progress() as tell:
-        task = (
-            _demo_task(tell)
-            if demo
-            else _task(
-                _needed(data, demo), tell, sep=sep, columns=columns, drop=drop, missing=missing, constant=drop_constant
-            )
-        )
+        tell("starting", 0.0)  # before anything heavy loads
+        from dagtune.cli.files import refuse_taken
+        from dagtune.cli.reading import read_knowledge, read_truth, standardized
+
+        options = _method_options(method, noise=noise, density=density, kernel=kernel, preset=preset)
+        reading = {"sep": sep, "columns": columns, "drop": drop, "missing": missing, "drop_constant": drop_constant}
+        source = _source(data, demo, reading)
+        folder = out or Path(f"dagtune-{'demo' if source is None else source.stem}")
+        refuse_taken(folder, force=force)
+        task = _demo_task(tell) if source is None else _task(source, tell, reading)
         if truth is not None:
             task = replace(task, truth=read_truth(truth, list(task.X.columns)))
         if standardize:
             task = replace(task, X=standardized(task.X))
         known = read_knowledge(list(task.X.columns), knowledge, require, forbid, tiers)
         learner = _learner(method, tell, knowledge=known, random_state=seed, threads=jobs, **options)
-        with compiling_shown(tell):
-            result = learner.fit(task.X).result_
-            confidence = None
-            if bootstrap:
-                tell("bootstrap", 0.0)
-                confidence = learner.bootstrap(task.X, bootstrap, n_jobs=jobs, progress=tell)
-        result = replace(
-            result,
-            warnings=(*task.notes, *result.warnings),
-            settings={**result.settings, "data": task.source, "standardized": standardize, "seed": seed},
-        )
-        looked = _audited(task.X, tell)
-        scores = _scores(task, result)
-        learned = Learned(task, result, confidence, looked, scores, folder)
+        result, confidence = _fit(learner, task, bootstrap, jobs, tell)
+        told = {"data": task.source, "standardized": standardize, "seed": seed}
+        result = replace(result, warnings=(*task.notes, *result.warnings), settings={**result.settings, **told})
+        learned = Learned(task, result, confidence, _audited(task.X, tell), _scores(task, result), folder)
         _write(learned, tell, force=force, spreadsheet=spreadsheet)
     learned = replace(learned, seconds=time.monotonic() - started)
     _summarize(learned, talk)
@@ -227,22 +211,25 @@ class Learned:
 # --- what to learn from, and how --------------------------------------------------------------------------------------
 
 
-def _needed(data: Path | None, demo: bool) -> Path:
+def _source(data: Path | None, demo: bool, reading: dict[str, Any]) -> Path | None:
+    """The file to read, None for the demo; the two do not go together."""
     from dagtune.validation import InputError
 
-    if data is None:
+    if data is None and not demo:
         raise InputError("which table? dagtune learn data.csv, or dagtune learn --demo for the bundled one")
+    if demo and (data is not None or any(value not in (None, False, "error") for value in reading.values())):
+        raise InputError("--demo brings its own table: leave out the file, and the options that say how to read it")
     return data
 
 
-def _task(path: Path, tell: Progress, *, constant: bool, **how: Any) -> Task:
+def _task(path: Path, tell: Progress, reading: dict[str, Any]) -> Task:
     """The table of a file, and notes about what had to be done to it."""
     import pandas as pd
 
     from dagtune.cli.reading import read_data
     from dagtune.result import printable
 
-    table = read_data(path, tell, drop_constant=constant, **how)
+    table = read_data(path, tell, **reading)
     notes = []
     if table.dropped:
         notes.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
@@ -266,8 +253,9 @@ def _demo_task(tell: Progress) -> Task:
 
 def _method_options(method: str, **given: str | None) -> dict[str, Any]:
     """The learner's own options; one that belongs to the other method is refused."""
-    from dagtune.validation import InputError
+    from dagtune.validation import InputError, check_choice
 
+    check_choice("--method", method, METHODS)
     for option in ONLY_CONDITIONAL if method == "ot" else ONLY_OT:
         if given[option] is not None:
             other = "conditional" if method == "ot" else "ot"
@@ -292,6 +280,20 @@ def _learner(method: str, tell: Progress, **options: Any) -> Any:
     tell("preparing", 0.0)
     learner = dagtune.OptimalTuning if method == "ot" else dagtune.ConditionalTuning
     return learner(progress=tell, **options)
+
+
+def _fit(
+    learner: Any, task: Task, bootstrap: int, jobs: int | None, tell: Progress
+) -> tuple[Result, EdgeConfidence | None]:
+    """What was learned, and how often it comes back if that was asked for."""
+    from dagtune.cli.compiling import compiling_shown
+
+    with compiling_shown(tell):
+        result = learner.fit(task.X).result_
+        if not bootstrap:
+            return result, None
+        tell("bootstrap", 0.0)
+        return result, learner.bootstrap(task.X, bootstrap, n_jobs=jobs, progress=tell)
 
 
 def _audited(X: pd.DataFrame, tell: Progress) -> Audit:

@@ -65,17 +65,15 @@ class _PlainLines:
         self._start = self._phase_start = time.monotonic()
 
     def __call__(self, phase: str, share: float) -> None:
-        from dagtune.result import printable
-
         now = time.monotonic()
         if now - self._start < self._after:
             return
         if phase != self._phase:
             self._phase, self._phase_start = phase, now
-            text = printable(phase)
+            text = _visible(phase)
         elif now - self._told >= _BETWEEN and share < 1:
             left = f"{(now - self._phase_start) * (1 - share) / share:.0f}" if share else ""
-            text = f"{printable(phase)}: " + (f"{share:.0%}, about {left} s left" if share else "still at it")
+            text = f"{_visible(phase)}: " + (f"{share:.0%}, about {left} s left" if share else "still at it")
         else:
             return
         self._told = now
@@ -90,8 +88,6 @@ def _bar() -> Iterator[Progress]:
     from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    from dagtune.result import printable
-
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
         task, current = bar.add_task("starting", total=1.0), ""
@@ -99,11 +95,20 @@ def _bar() -> Iterator[Progress]:
         def tell(phase: str, share: float) -> None:
             nonlocal current
             if phase != current:
-                bar.reset(task, description=escape(printable(phase)), total=1.0)
+                bar.reset(task, description=escape(_visible(phase)), total=1.0)
                 current = phase
             bar.update(task, completed=share)
 
         yield tell
+
+
+def _visible(phase: str) -> str:
+    """A phase, which may hold the name of a file, for a terminal; the usual one does not load pandas for that."""
+    if phase.isprintable():
+        return phase
+    from dagtune.result import printable
+
+    return printable(phase)
 
 
 def columns_of_text(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
