@@ -204,6 +204,7 @@ def test_the_changes_of_a_phase_are_listed_with_their_numbers(opened, sachs):
     page = opened(path)
     page.get_by_role("group", name="Go to a phase").get_by_role("button", name="deletion").click()
     page.locator("#phase-changes summary").click()
+    page.locator("#phase-changes li").first.wait_for()
     entries = page.locator("#phase-changes li").all_inner_texts()
     changes = [change for change in result.changes if change.phase == "deletion"]
     assert len(entries) == len(changes)
@@ -447,6 +448,7 @@ def test_the_heat_map_reads_out_by_mouse_and_keyboard_and_as_a_table(opened, sac
     page.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] - 8)
     assert read.inner_text().startswith(f"{order[-1]} and {order[-1]}: ")
     page.locator("#heat-details summary").click()
+    page.locator("#heat-details tbody tr").first.wait_for()
     assert page.locator("#heat-details tbody tr").count() == 11
 
 
@@ -551,8 +553,7 @@ def test_print_is_light_without_controls_and_shows_every_row(opened, folder):
 def test_a_phone_scrolls_only_down(opened, sachs):
     page = opened(sachs[1])
     page.set_viewport_size({"width": 360, "height": 740})
-    page.wait_for_timeout(100)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.wait_for_function("document.documentElement.scrollWidth <= 360")
 
 
 # ---------------------------------------------------------------------------------------------- any size, any name
@@ -622,8 +623,7 @@ def test_hostile_names_are_shown_and_run_nothing(opened, folder):
     page.locator("#search").fill("script")
     page.keyboard.press("Enter")
     page.set_viewport_size({"width": 360, "height": 740})
-    page.wait_for_timeout(100)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360  # long names break
+    page.wait_for_function("document.documentElement.scrollWidth <= 360")  # long names break
     assert page.evaluate("window.ran") is None
     assert page.locator("img, iframe, object, embed, main script").count() == 0
     assert page.evaluate("({}).polluted === undefined && Object.keys(Object.prototype).length === 0")
