@@ -27,6 +27,7 @@ from dagtune.experiments import (
     reproduce,
     runner,
 )
+from dagtune.experiments import measure as measure_module
 from dagtune.experiments import worker as worker_module
 from dagtune.experiments.measure import _scores, measure, table_of
 from dagtune.experiments.store import Store
@@ -88,6 +89,14 @@ def test_chance_comes_along_whatever_methods_are_asked_for():
     assert "conditional" in declared.choose_methods(["conditional-order"], [])
     with pytest.raises(InputError, match="'camm'"):
         declared.choose_methods(["camm"], [])
+
+
+def test_what_is_not_installed_is_no_default_method(monkeypatch):
+    everything = measure_module.available_methods()
+    assert set(BASELINES) <= set(everything)
+    monkeypatch.setattr(measure_module, "find_spec", lambda name: None)
+    assert "ot-released" not in measure_module.available_methods()
+    assert "ot" in measure_module.available_methods()
 
 
 # Cells ----------------------------------------------------------------------------------------------------------------

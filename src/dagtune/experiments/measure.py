@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,10 @@ class _Found:
 
 
 def available_methods() -> list[str]:
-    """The declared methods that this installation can run by itself; those of other packages are left out."""
-    ours = ["ot", "ot-released"] + (["conditional"] if hasattr(estimators, "ConditionalTuning") else [])
-    return [name for name in METHODS if name in ours or name in BASELINES]
+    """The declared methods that this installation can run: the released preset's solver needs an extra."""
+    extra = all(find_spec(package) is not None for package in ("jax", "optax"))
+    ours = {"ot": True, "ot-released": extra, "conditional": hasattr(estimators, "ConditionalTuning")}
+    return [name for name in METHODS if ours.get(name, name in BASELINES)]
 
 
 def measure(cell: Cell) -> dict[str, Any]:
