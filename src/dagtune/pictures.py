@@ -254,14 +254,14 @@ def _places(items: _Items, rows: list[list[int]]) -> np.ndarray:
     rooms = [np.cumsum([0.0, *(items.room(a, b) for a, b in itertools.pairwise(row))]) for row in rows]
     for row, room in zip(rows, rooms):
         x[row] = room - room[-1] / 2
-    near = [items.up[i] + items.down[i] for i in range(len(x))]
-    weights = [np.array([items.stiffness(i, j) for j in near[i]]) for i in range(len(x))]
+    near = [np.array(items.up[i] + items.down[i], dtype=int) for i in range(len(x))]
+    weights = [np.array([items.stiffness(i, int(j)) for j in near[i]]) for i in range(len(x))]
+    total = np.array([weight.sum() if len(weight) else 0.1 for weight in weights])
     for pull in range(_PULLS):
         for k in range(len(rows)) if pull % 2 == 0 else range(len(rows))[::-1]:
             row, room = rows[k], rooms[k]
-            wish = np.array([np.average(x[near[i]], weights=weights[i]) if near[i] else x[i] for i in row])
-            weight = np.array([weights[i].sum() if near[i] else 0.1 for i in row])
-            x[row] = _isotonic(wish - room, weight) + room
+            wish = np.array([weights[i] @ x[near[i]] / total[i] if len(near[i]) else x[i] for i in row])
+            x[row] = _isotonic(wish - room, total[row]) + room
     return x
 
 

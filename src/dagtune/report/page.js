@@ -658,7 +658,7 @@
       + `${truth.size - count("right") - count("reversed")} missing; ${plural(count("extra"), "edge")} of the graph ${count("extra") === 1 ? "is" : "are"} not in the truth.`;
     const keys = Object.keys(page.truth.scores[0]).filter((key) => key !== "name");
     byId("truth-table").append(plainTable(["graph", ...keys], page.truth.scores.map((row) => [row.name, ...keys.map((key) =>
-      (row[key] === null ? "\u2013" : Number.isInteger(row[key]) ? String(row[key]) : row[key] > 10 ? row[key].toFixed(1) : row[key].toFixed(2)))]), (k) => k > 0));
+      (row[key] === null ? "\u2013" : ["edges", "SID", "SHD"].includes(key) ? String(Math.round(10 * row[key]) / 10) : row[key].toFixed(2)))]), (k) => k > 0));
   }
   const tag = (good, words) => make("span", { class: `tag ${good ? "good" : "bad"}` }, words);
   const commas = (names) => names.flatMap((one, k) => (k ? [", ", bdi(one)] : [bdi(one)]));
