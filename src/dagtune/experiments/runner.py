@@ -29,6 +29,8 @@ __all__ = ["CELL_TIMEOUT", "Progress", "Summary", "Tick", "latest", "reproduce"]
 CELL_TIMEOUT = 300.0
 #: So many repeats of a method that ran out of time end its row: the others, and larger sizes, are not tried.
 _ENOUGH_TIMEOUTS = 2
+#: Seconds after which the measured pace of a run counts as much as the number of its places.
+_SETTLING = 20.0
 _FORMAT = 1
 
 
@@ -149,6 +151,7 @@ class _Run:
 
     def all(self, crew: _Crew) -> None:
         """Run what is pending, no more at a time than the crew can take, and write each result as it comes."""
+        self._forecast.places = crew.places
         self._report(None)
         waiting = iter(self._groups.values())
         running: dict[Future[dict[str, Any]], list[Cell]] = {}
@@ -202,6 +205,7 @@ class _Forecast:
     """How long the rest may take: declared costs, corrected for each method by what its cells took so far."""
 
     def __init__(self, cells: Sequence[Cell], timeout: float | None) -> None:
+        self.places = 1
         self._timeout = math.inf if timeout is None else timeout
         self._left: defaultdict[str, float] = defaultdict(float)
         for cell in cells:
@@ -223,7 +227,9 @@ class _Forecast:
         elapsed = time.perf_counter() - self._began
         if not self._taken:
             return 0.0, None
-        left = elapsed * sum(self._left_of(method) for method in self._left) / sum(self._taken.values())
+        # Seconds of work a second: one a place at first, while children still start, then as measured.
+        pace = (self.places * _SETTLING + sum(self._taken.values())) / (_SETTLING + elapsed)
+        left = sum(self._left_of(method) for method in self._left) / pace
         return elapsed / (elapsed + left), left
 
     def _left_of(self, method: str) -> float:
