@@ -168,6 +168,7 @@
       if (mine && state.node !== null) { near.add(pair.a); near.add(pair.b); }
       if (mine && (seen.kind === "came" || seen.kind === "went")) signs.push([pair, seen]);
     }
+    stage.classList.toggle("one-edge", state.edge !== null);
     layer.lines.append(...above); // over what did not change
     nodes.forEach(({ group }, i) => {
       const busy = state.node !== null || state.edge !== null;
@@ -411,7 +412,10 @@
   byId("clear").addEventListener("click", clear);
 
   stage.addEventListener("click", (event) => {
-    if (moved > 5) return; // the end of a drag
+    if (moved > 5) { // the end of a drag; the next click may come without a pointer
+      moved = 0;
+      return;
+    }
     const group = event.target.closest("[data-node]");
     if (group) {
       focusNode(Number(group.dataset.node));
@@ -499,9 +503,9 @@
 
   // ----------------------------------------------------------------------------------------------- modes, phases
   const mode = byId("mode");
-  mode.append(make("option", { value: "strength" }, "the edges, wider is stronger"));
+  mode.append(make("option", { value: "strength" }, "the edges by strength"));
   if (last > 0) mode.append(make("option", { value: "changes" }, "what the phase changed"));
-  if (truth) mode.append(make("option", { value: "truth" }, "right and wrong against the truth"));
+  if (truth) mode.append(make("option", { value: "truth" }, "right and wrong"));
   mode.addEventListener("change", () => {
     state.mode = mode.value;
     phaseWords();
