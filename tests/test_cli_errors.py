@@ -98,6 +98,7 @@ CASES = [
     # separators and columns
     ("learn semicolons.csv", "one column.*--sep ';'"),
     ("learn good.csv --sep ;", "one column.*--sep ','"),
+    ("learn good.parquet --sep ;", "leave --sep out"),
     ("learn good.csv --sep ,,", "one character"),
     ("learn good.csv --columns age,dosis", "no column 'dosis': did you mean 'dose'"),
     ("learn good.csv --columns zzz", "no column 'zzz': the columns are 'age'"),
@@ -184,6 +185,7 @@ def desk(tmp_path_factory):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "folder.csv").mkdir()
+    GOOD.to_parquet(folder / "good.parquet")
     return folder
 
 

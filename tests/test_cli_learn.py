@@ -112,6 +112,13 @@ def test_every_format_gives_the_same_graph(desk, ending):
     assert (learned.matrix == learn("data.csv").matrix).all()
 
 
+def test_row_labels_that_pandas_stored_are_no_column(desk):
+    data = table()
+    data.set_axis([f"r{k}" for k in range(len(data))]).to_parquet("labelled.parquet")
+    result = learn("labelled.parquet", "--drop", "price")
+    assert result.names == ("age", "dose", "size")
+
+
 def test_columns_and_drop_choose_columns(desk):
     assert learn("data.csv", "--columns", "size,age", "--columns", "price").names == ("age", "size", "price")
     assert learn("data.csv", "--drop", "price", out="b").names == ("age", "dose", "size")

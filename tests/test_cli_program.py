@@ -83,8 +83,8 @@ def desk(tmp_path, monkeypatch):
 
 def test_on_a_terminal_progress_is_a_bar_on_stderr(desk):
     ours, theirs = pty.openpty()
-    done = subprocess.run(
-        command("learn", "[red]data.csv", "--method", "ot", "--json"), stdout=-1, stderr=theirs, timeout=120, check=True
+    program = subprocess.Popen(
+        command("learn", "[red]data.csv", "--method", "ot", "--json"), stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
     told = b""
@@ -93,7 +93,9 @@ def test_on_a_terminal_progress_is_a_bar_on_stderr(desk):
             told += piece
     except OSError:  # how a pseudo-terminal says that it has ended
         pass
-    assert done.stdout.startswith(b"{")
+    os.close(ours)
+    assert program.communicate(timeout=120)[0].startswith(b"{")
+    assert program.returncode == 0
     assert b"reading [red]data.csv" in told
     assert b"%" in told
     assert b"\x1b[?25h" in told  # the cursor is back
@@ -207,6 +209,7 @@ def test_a_file_of_100_mb_shows_progress_while_it_is_read(tmp_path):
         stdout=-1,
         text=True,
     )
+    assert "starting" in next(program.stdout)
     lines = [next(program.stdout) for _ in range(3)]
     program.terminate()
     program.wait(timeout=60)

@@ -232,7 +232,7 @@ def load_frame(
     try:
         if split_at is None:
             frame = getattr(pd, _READERS[path.suffix.lower()])(path)
-            return frame.iloc[:, chosen]
+            return frame.iloc[:, chosen].reset_index(drop=True)
         with io.BufferedReader(_Counted(path, progress), buffer_size=2**18) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # a column of mixed types is named further on
             options: dict[str, Any] = {} if len(chosen) == len(header) else {"usecols": chosen}
@@ -299,6 +299,8 @@ def _separator(path: Path, sep: str | None) -> str | None:
         raise InputError(f"can't read {str(path)!r}: its ending must be one of {', '.join(_READERS)}")
     _refuse_no_file(path)
     if _READERS[ending] != "read_csv":
+        if sep is not None:
+            raise InputError(f"{str(path)!r} is no text, so nothing separates its columns: leave sep= out")
         return None
     found = sep or ("\t" if ending == ".tsv" else ",")
     found = {"\\t": "\t", "tab": "\t"}.get(found, found)  # as people type it in a shell
@@ -345,8 +347,10 @@ def _header(path: Path, split_at: str | None, encoding: str) -> tuple[str, ...]:
 def _binary_header(path: Path) -> tuple[str, ...]:
     """Column names of a parquet or feather file."""
     if path.suffix.lower() == ".parquet":
-        return tuple(import_module("pyarrow.parquet").read_schema(path).names)
-    return tuple(import_module("pyarrow.feather").read_table(path, memory_map=True).schema.names)
+        schema = import_module("pyarrow.parquet").read_schema(path)
+    else:
+        schema = import_module("pyarrow.feather").read_table(path, memory_map=True).schema
+    return tuple(map(str, schema.empty_table().to_pandas().columns))  # without what pandas stored as row labels
 
 
 def _chosen(header: Sequence[str], columns: Sequence[str] | None, drop: Sequence[str]) -> list[int]:

@@ -42,12 +42,15 @@ def whole_folder(out: Path, *, force: bool) -> Iterator[Path]:
     """
     refuse_taken(out, force=force)
     out = out.resolve()
+    new = not out.exists()
     out.parent.mkdir(parents=True, exist_ok=True)
-    with unfinished(Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name[:80]}.", suffix=".part"))) as part:
+    # Beside a new folder, but inside one that is there: that may be another disk, or the only place to write to.
+    place = tempfile.mkdtemp(dir=out.parent if new else out, prefix=f".{out.name[:80]}.", suffix=".part")
+    with unfinished(Path(place)) as part:
         yield part
         _open_up(part)
         with undisturbed():
-            if not out.exists() or not any(out.iterdir()):
+            if new:
                 os.replace(part, out)
                 return
             for file in sorted(part.iterdir()):

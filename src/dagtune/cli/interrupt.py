@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -26,21 +27,24 @@ def stops_soon() -> Iterator[None]:
     """Inside, a signal to stop raises KeyboardInterrupt, and a watchman ends the program if that takes too long.
 
     Arithmetic in native code hears of a signal only when it returns, and threads are waited for at exit. The signal's
-    number arrives in a pipe at once; the thread that reads it gives the main thread some time, then tidies up and ends
-    the program.
+    number arrives in a socket at once; the thread that reads it gives the main thread some time, then tidies up and
+    ends the program.
     """
-    inbox, outbox = os.pipe()
-    os.set_blocking(outbox, False)
-    signal.set_wakeup_fd(outbox, warn_on_full_buffer=False)
+    inbox, outbox = socket.socketpair()
+    outbox.setblocking(False)
+    signal.set_wakeup_fd(outbox.fileno(), warn_on_full_buffer=False)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     threading.Thread(target=_watch, args=(inbox,), daemon=True).start()
-    yield
+    yield  # both ends stay open as long as the program runs
+    signal.set_wakeup_fd(-1)
+    outbox.close()
 
 
-def _watch(inbox: int) -> None:
-    while os.read(inbox, 1)[0] not in (signal.SIGINT, signal.SIGTERM):
-        pass
+def _watch(inbox: socket.socket) -> None:
+    while (number := inbox.recv(1)) not in (bytes([signal.SIGINT]), bytes([signal.SIGTERM])):
+        if not number:  # the program has come to its end by itself
+            return
     time.sleep(PATIENCE)
     for folder in list(_folders):
         shutil.rmtree(folder, ignore_errors=True)

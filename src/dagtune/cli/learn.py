@@ -334,13 +334,18 @@ def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) 
             part / "report.html",
             result,
             data=task.X,
-            dependence=measure_dependence(task.X, order=1),
+            dependence=measure_dependence(task.X, order=1, **_kernel(result)),
             confidence=learned.confidence,
             audit=learned.audit,
             truth=task.truth,
             title=task.source,
             command=_command(),
         )
+
+
+def _kernel(result: Result) -> dict[str, Any]:
+    """The kernel that the learner measured dependence with, if it did."""
+    return {name: result.settings[name] for name in ("kernel", "bandwidth") if name in result.settings}
 
 
 def _draw(result: Result, part: Path) -> None:
