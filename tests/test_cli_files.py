@@ -41,7 +41,8 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
             assert not (tmp_path / "out").exists()
             raise ZeroDivisionError
 
-    pytest.raises(ZeroDivisionError, fail)
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert list(tmp_path.iterdir()) == []
     with whole_folder(tmp_path / "out", force=False) as part:
         (part / "a.txt").write_text("whole")
