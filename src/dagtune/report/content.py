@@ -22,10 +22,14 @@ from dagtune.validation import InputError
 __all__ = ["page_content"]
 
 _PACKAGES = ("dagtune", "numpy", "scipy", "scikit-learn", "pandas", "networkx", "numba")
-#: Learners by the name in their settings, as a Python call names them.
-_LEARNERS = {"optimal-tuning": "OptimalTuning", "conditional-tuning": "ConditionalTuning"}
-#: Settings that describe the data or the run and are no parameters.
-_NO_PARAMETERS = ("learner", "rows", "seed")
+#: Learners by the name in their settings: what Python calls them, and which settings are their parameters.
+_LEARNERS = {
+    "optimal-tuning": (
+        "OptimalTuning",
+        "preset kernel bandwidth solver penalty n_pairs alpha deletion edge_score order combine engine knowledge",
+    ),
+    "conditional-tuning": ("ConditionalTuning", "noise density bags knowledge"),
+}
 _BARS = 24
 #: Random complete DAGs whose mean score stands for chance.
 _DRAWS = 20
@@ -299,13 +303,13 @@ def _versions() -> list[list[str]]:
 
 def _rerun(settings: Mapping[str, Any]) -> str:
     """Python that fits the same learner again, or nothing for a learner we do not know."""
-    learner = _LEARNERS.get(str(settings.get("learner")))
-    if learner is None:
+    if settings.get("learner") not in _LEARNERS:
         return ""
-    given = {key: value for key, value in settings.items() if key not in _NO_PARAMETERS and value is not None}
+    learner, parameters = _LEARNERS[settings["learner"]]
+    given = {key: settings[key] for key in parameters.split() if settings.get(key) is not None}
     if settings.get("seed") is not None:
         given["random_state"] = settings["seed"]
-    arguments = "".join(f"    {key}={value!a},\n" for key, value in given.items() if key.isidentifier())
+    arguments = "".join(f"    {key}={value!a},\n" for key, value in given.items())
     return f"import dagtune\n\nlearner = dagtune.{learner}(\n{arguments}).fit(X)  # X: the table, or its path\n"
 
 

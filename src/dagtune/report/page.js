@@ -143,6 +143,7 @@
     return true;
   };
 
+  const MANY = 150; // changes that would paint the stage over if each had its full width
   const render = () => {
     const counts = new Map();
     const signs = [];
@@ -169,6 +170,7 @@
       if (mine && (seen.kind === "came" || seen.kind === "went")) signs.push([pair, seen]);
     }
     stage.classList.toggle("one-edge", state.edge !== null);
+    stage.classList.toggle("many", ["came", "went", "decided"].reduce((sum, kind) => sum + (counts.get(kind) || 0), 0) > MANY);
     layer.lines.append(...above); // over what did not change
     nodes.forEach(({ group }, i) => {
       const busy = state.node !== null || state.edge !== null;
