@@ -30,6 +30,7 @@ def stops_soon() -> Iterator[None]:
     number arrives in a socket at once; the thread that reads it gives the main thread some time, then tidies up and
     ends the program.
     """
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")  # joblib's processes outlive us by a moment, and would complain
     inbox, outbox = socket.socketpair()
     outbox.setblocking(False)
     signal.set_wakeup_fd(outbox.fileno(), warn_on_full_buffer=False)
