@@ -143,8 +143,10 @@
     return true;
   };
 
-  const MANY = 150; // changes that would paint the stage over if each had its full width
+  // So many changes would paint the stage over: then what stays is in full ink, and what went is faint.
+  const MANY = 90;
   const render = () => {
+    const many = state.mode === "changes" && pairs.filter((pair) => (look(pair, state.phase, "changes") || { kind: "kept" }).kind !== "kept").length > MANY;
     const counts = new Map();
     const signs = [];
     const above = [];
@@ -160,17 +162,18 @@
       const chosen = state.edge !== null && mine;
       const kind = chosen ? "chosen" : seen.kind;
       const faint = mine && !chosen && state.node === null && ((state.mode === "strength" && state.phase === last && edge && edge.rank >= state.ink)
-        || (state.mode === "changes" && seen.kind === "kept" && state.phase > 0));
+        || (state.mode === "changes" && seen.kind === "kept" && state.phase > 0 && !many));
       pair.line.setAttribute("class", `line ${seen.kind}${chosen ? " chosen" : ""}${mine ? "" : " dim"}${faint ? " faint" : ""}`);
       pair.line.style.strokeWidth = seen.kind === "kept" && edge && !chosen && state.mode === "strength" ? 0.9 + 2.1 * share(edge.strength) : "";
       pair.line.setAttribute("marker-end", seen.down ? `url(#head-${kind})` : "none");
       pair.line.setAttribute("marker-start", seen.up ? `url(#head-${kind})` : "none");
-      if (chosen || (seen.kind !== "kept" && mine)) above.push(pair.line);
+      const upper = many ? seen.kind !== "went" : seen.kind !== "kept";
+      if (chosen || (mine && upper)) above.push(pair.line);
       if (mine && state.node !== null) { near.add(pair.a); near.add(pair.b); }
       if (mine && (seen.kind === "came" || seen.kind === "went")) signs.push([pair, seen]);
     }
     stage.classList.toggle("one-edge", state.edge !== null);
-    stage.classList.toggle("many", ["came", "went", "decided"].reduce((sum, kind) => sum + (counts.get(kind) || 0), 0) > MANY);
+    stage.classList.toggle("many", many);
     layer.lines.append(...above); // over what did not change
     nodes.forEach(({ group }, i) => {
       const busy = state.node !== null || state.edge !== null;
