@@ -171,6 +171,15 @@ def test_what_was_cut_is_listed_with_its_reason():
     assert "| NOTEARS-MLP | timeout | stopped after 5 seconds | 1 |" in text
 
 
+def test_a_method_tried_on_fewer_tables_than_others_is_listed_with_its_counts():
+    records = (
+        some([30, 46, 50]) + some([50], cell=replace(TANH, method="cam")) + some([9], cell=replace(TANH, nodes=20))
+    )
+    text = reproduction_pages(records).markdown.split("## What was cut")[1]
+    assert "| table-tanh | released, raw | CAM | 1 / 0 / 0 / 0 / 0 | 3 / 1 / 0 / 0 / 0 |" in text
+    assert "| table-tanh | released, raw | OT |" not in text
+
+
 def test_text_from_the_results_file_is_escaped_in_both_pages():
     bad = record(TANH, status="failed") | {"reason": "<script>alert(1)</script> | `x` **y**"}
     pages = reproduction_pages([bad])

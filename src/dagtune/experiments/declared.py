@@ -133,8 +133,8 @@ class Method:
 def _declared() -> Mapping[str, Method]:
     """Our learners and every baseline; a method that nobody described here is taken to be slow."""
     known = (
-        Method("ot", "OT", 1.0, stands_for="OT"),
-        Method("ot-released", "OT, released preset", 60.0, stands_for="OT", random=True),
+        Method("ot", "OT", 1.5, stands_for="OT"),
+        Method("ot-released", "OT, released preset", 110.0, stands_for="OT", random=True),
         Method("conditional", "conditional", 60.0, random=True),
         Method("empty", "empty graph", 0.0),
         Method("random-complete", "random complete DAG", 0.0, random=True),

@@ -45,6 +45,11 @@ class Number:
         return len(self.values)
 
     @property
+    def tried(self) -> int:
+        """Repeats that gave a value, failed or timed out."""
+        return self.n + sum(self.missing.values())
+
+    @property
     def mean(self) -> float:
         """Mean over the repeats; nan without any."""
         return statistics.fmean(self.values.values()) if self.values else math.nan

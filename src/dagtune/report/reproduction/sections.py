@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dagtune.experiments import ALWAYS, EXPERIMENTS, NO_RECIPE, PHASES, Experiment, published, recipes_of
+from dagtune.experiments import ALWAYS, EXPERIMENTS, METHODS, NO_RECIPE, PHASES, Experiment, published, recipes_of
 from dagtune.report.reproduction.figure import draw_fig5
 from dagtune.report.reproduction.numbers import ROWS, Numbers, Setting, label_of
 from dagtune.report.reproduction.page import Block, Figure, Heading, Table, Text
@@ -196,7 +196,40 @@ def cuts(numbers: Numbers) -> list[Block]:
                 record["reason"],
             ] += 1
     blocks: list[Block] = [Heading(2, "What was cut")]
+    short = _short_rows(numbers)
+    if short:
+        blocks.append(Text("Methods that were tried on fewer tables than others, smallest count over the models:"))
+        blocks.append(Table(["experiment", "data", "method", "tables tried, by size", "of"], short))
     if not gone:
         return [*blocks, Text("Nothing timed out and nothing failed.")]
     rows = [[*what, str(count)] for what, count in sorted(gone.items())]
+    blocks.append(Text("Cells that were stopped, or failed:"))
     return [*blocks, Table(["experiment", "data", "method", "status", "reason", "repeats"], rows)]
+
+
+def _short_rows(numbers: Numbers) -> list[list[str]]:
+    """Where a method was tried on fewer tables of a size than the size has in this file."""
+    rows = []
+    for experiment in EXPERIMENTS.values():
+        if not experiment.own_sizes:
+            continue
+        for recipe, standardized in _views(experiment, numbers):
+            models = [model for model in experiment.models if recipe in recipes_of(experiment, model)]
+            tried = {
+                method: [
+                    min(
+                        numbers.of(Setting(experiment.name, model, d, recipe, standardized), method, "sid").tried
+                        for model in models
+                    )
+                    for d in experiment.sizes
+                ]
+                for method in METHODS
+                if METHODS[method].default or numbers.has_method(experiment.name, method)
+            }
+            most = [max(counts) for counts in zip(*tried.values())]
+            data = f"{recipe}, {scale_word(standardized)}"
+            for method, counts in tried.items():
+                if counts != most:
+                    told = " / ".join(map(str, counts))
+                    rows.append([experiment.name, data, label_of(method), told, " / ".join(map(str, most))])
+    return rows
