@@ -301,7 +301,7 @@ def test_conditional_is_the_default_and_takes_its_options(desk):
     assert main(["learn", "data.csv", "--out", "out", "--quiet"]) == 0
     assert Result.load("out").settings["learner"] != "optimal-tuning"
     learn("data.csv", "--noise", "equal", "--density", "sparse", "--quiet", method="conditional", out="b")
-    learn("data.csv", "--density", "2.5", "--require", "price->age", "--quiet", method="conditional", out="c")
+    learn("data.csv", "--density", "0.05", "--require", "price->age", "--quiet", method="conditional", out="c")
     assert Result.load("c").to_frame().loc["price", "age"] == 1
 
 

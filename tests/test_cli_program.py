@@ -152,8 +152,11 @@ SLOW_REPORT = """
 """
 
 
-@pytest.mark.parametrize("before", [STUBBORN, SLOW_REPORT], ids=["learning", "writing"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("before", "number"),
+    [(STUBBORN, signal.SIGINT), (SLOW_REPORT, signal.SIGINT), (STUBBORN, signal.SIGTERM)],
+    ids=["learning", "writing", "terminated"],
+)
 def test_a_signal_stops_the_program_and_leaves_nothing(desk, before, number):
     program = subprocess.Popen(
         command("learn", "[red]data.csv", "--method", "ot", "--out", "out", before=before),

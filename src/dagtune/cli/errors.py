@@ -31,7 +31,7 @@ _KEYWORDS = (
     "columns density drop drop_constant kernel knowledge missing noise noise_scale preset recipe seed sep standardize "
     "time_limit"
 )
-_KEYWORD = re.compile(rf"\b({'|'.join(_KEYWORDS.split())})=(True\b|'[^']*'|)")
+_KEYWORD = re.compile(rf"\b({'|'.join(_KEYWORDS.split())})=('[^']*'|[\w.+-]*)")
 
 _DISK = {
     errno.ENOSPC: "the disk is full: free some space, or write to another disk",
