@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         independence_pvalues,
         measure_dependence,
     )
-    from dagtune.estimators import OptimalTuning
+    from dagtune.estimators import ConditionalTuning, OptimalTuning
     from dagtune.kernels import KERNELS, Kernel, register_kernel
     from dagtune.knowledge import Knowledge
-    from dagtune.result import Change, Result
+    from dagtune.result import Change, Check, Result
     from dagtune.validation import InputError
 
 __version__ = "0.1.0"
@@ -30,6 +30,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "KERNELS": "kernels",
     "Change": "result",
+    "Check": "result",
+    "ConditionalTuning": "estimators",
     "Dependence": "dependence",
     "EdgeConfidence": "bootstrap",
     "InputError": "validation",
@@ -53,6 +55,8 @@ _HOMES = {
 __all__ = [
     "KERNELS",
     "Change",
+    "Check",
+    "ConditionalTuning",
     "Dependence",
     "EdgeConfidence",
     "InputError",

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dagtune.bootstrap import EdgeConfidence, Resampled, bootstrap
 from dagtune.knowledge import Knowledge
-from dagtune.learn import PRESETS, Rules, optimal_tuning, two_phases
+from dagtune.learn import PRESETS, Rules, conditional_tuning, optimal_tuning, two_phases
 from dagtune.result import Result
 from dagtune.validation import check_choice, check_names, read_table
 
-__all__ = ["OptimalTuning"]
+__all__ = ["ConditionalTuning", "OptimalTuning"]
 
 
 class _GraphLearner(BaseEstimator):
@@ -168,6 +168,49 @@ class OptimalTuning(_GraphLearner):
         )
         resampled = Resampled.of(X, kernel=self.kernel, bandwidth=bandwidth, memory=self.memory)
         return None if resampled is None else _Relearner(resampled, rules)
+
+
+class ConditionalTuning(_GraphLearner):
+    """Conditional incremental information: the order in which earlier explains later best, then parents within it.
+
+    >>> import numpy as np
+    >>> from dagtune.estimators import ConditionalTuning
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.normal(size=300)
+    >>> b = np.tanh(2 * a) + rng.normal(size=300) / 2
+    >>> c = a * b + rng.normal(size=300) / 2
+    >>> learner = ConditionalTuning(random_state=0).fit(np.column_stack([c, b, a]))
+    >>> learner.causal_order_
+    ['x2', 'x1', 'x0']
+
+    Parameters are those of :func:`dagtune.learn.conditional_tuning`. ``result_.complete_dag`` is the complete DAG of
+    the order, ``result_.scores`` ranks all edges, ``result_.checks`` says where the model does not hold.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: str = "auto",
+        density: str | float = "balanced",
+        knowledge: Any = None,
+        bags: int = 0,
+        threads: int | None = None,
+        drop_constant: bool = False,
+        random_state: Any = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> None:
+        self.noise = noise
+        self.density = density
+        self.knowledge = knowledge
+        self.bags = bags
+        self.threads = threads
+        self.drop_constant = drop_constant
+        self.random_state = random_state
+        self.progress = progress
+
+    def _learn(self, X: Any) -> Result:
+        options = self.get_params(deep=False)
+        return conditional_tuning(X, rng=_as_rng(options.pop("random_state")), **options)
 
 
 @dataclass(frozen=True)

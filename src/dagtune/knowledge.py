@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.graph import find_cycle
+from dagtune.graph import find_cycle, reachability
 from dagtune.validation import InputError
 
 __all__ = ["Knowledge"]
@@ -126,6 +126,19 @@ class Knowledge:
                     True
                 )
         return required, forbidden | required.T
+
+    def before(self, names: Sequence[str]) -> np.ndarray:
+        """Boolean (d, d): ``B[i, j]`` means that i comes before j in an order of the variables, by edges or by tiers.
+
+        Tiers forbid edges, not paths through names in no tier. Where required edges make such a path backwards, the
+        tiers say nothing about the order.
+        """
+        required, _ = self.matrices(names)
+        tier = {name: level for level, members in enumerate(self.tiers) for name in members}
+        levels = np.array([tier.get(name, -1) for name in names])
+        known = (levels >= 0)[:, None] & (levels >= 0)
+        both = reachability(required | (known & (levels[:, None] < levels)))
+        return reachability(required) if both.diagonal().any() else both
 
     def _refuse_contradictions(self) -> None:
         both = [edge for edge in self.required if edge in set(self.forbidden)]

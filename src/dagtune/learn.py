@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from dagtune.checks import check_residuals
+from dagtune.conditional import NOISES, Ordered, find_order
 from dagtune.dependence import Dependence, measure_dependence
 from dagtune.knowledge import Knowledge
 from dagtune.optimal import check_selection, pair_vector, select_skeleton
-from dagtune.result import Change, Result, printable
+from dagtune.parallel import count_threads, one_blas_thread
+from dagtune.result import Change, Measured, Result, printable
+from dagtune.selection import Selected, residuals, select_parents
 from dagtune.tuning import (
     READINGS,
     SCORES,
@@ -36,11 +41,14 @@ from dagtune.validation import InputError, Table, check_choice, read_table
 __all__ = [
     "ASSUMPTIONS",
     "AUTO_KERNELS",
+    "CONDITIONAL_ASSUMPTIONS",
+    "DENSITIES",
     "PRESETS",
     "Rules",
     "as_paper",
     "as_released",
     "choose_kernel",
+    "conditional_tuning",
     "gaining_share",
     "optimal_tuning",
     "two_phases",
@@ -329,3 +337,192 @@ def _warnings(table: Table, dependence: Dependence) -> list[str]:
         a, b = np.unravel_index(int(correlation.argmax()), correlation.shape)
         found.append(f"{names[a]} and {names[b]} are nearly copies of each other: their direction is arbitrary")
     return found
+
+
+# --- conditional incremental information ----------------------------------------------------------------------------
+
+CONDITIONAL_ASSUMPTIONS = (
+    "no cycles: nothing causes itself through others",
+    "no hidden common cause of two or more variables",
+    "additive noise: each variable, perhaps on another scale, is a function of its causes plus independent noise",
+    "the function is a sum of smooth functions of the causes, perhaps through a bent link, or smooth in all together",
+    "linear effects with Gaussian noise of unknown variances have no direction that data could tell",
+    "the rows are independent and come from one process",
+)
+
+#: The least fall of a child's log variance that makes an edge, by name of the density.
+DENSITIES = {"sparse": 0.01, "balanced": 0.005, "dense": 0.001}
+
+
+def conditional_tuning(
+    X: Any,
+    *,
+    noise: str = "auto",
+    density: str | float = "balanced",
+    knowledge: Any = None,
+    bags: int = 0,
+    threads: int | None = None,
+    drop_constant: bool = False,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Learn a DAG from a table by conditional incremental information; see :mod:`dagtune.conditional`.
+
+    Parameters
+    ----------
+    X : array (n, d), DataFrame, or path of a table
+    noise : "auto" decides by the data and says so in the result; "equal" (noise of one variance), "free" (of any
+        variances: the graph does not depend on the columns' units), "non-gaussian", "post-nonlinear"
+    density : "sparse" (few, sure edges), "balanced", "dense" (for intervention effects: missing edges cost more than
+        extra ones), or the least fall of a child's log variance that makes an edge
+    knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
+    bags : fit so many subsamples of 70 % of the rows too, and give the mean of their edge probabilities
+    threads : how many; None is one a processor. The result does not depend on it
+    drop_constant : leave constant columns out instead of refusing them
+    rng : seed or generator of the second start of the search, the landmarks and the subsamples
+    progress : called as progress(phase, share done)
+    """
+    tell = progress or _silent
+    check_choice("noise", noise, NOISES)
+    least_gain = _least_gain(density)
+    table = read_table(X, drop_constant=drop_constant)
+    known = Knowledge.of(knowledge)
+    required, forbidden = known.matrices(table.names)
+    before = known.before(table.names)
+    generator = np.random.default_rng(rng)
+    with one_blas_thread():
+        found = find_order(table.values, before, noise=noise, rng=generator, threads=count_threads(threads), tell=tell)
+        complete = _complete(found.chosen.order)
+        rows = found.chosen.objective.table
+        selected = select_parents(rows, complete & ~forbidden, required, least_gain=least_gain)
+    tell("deletion", 1.0)
+    phases, changes = _tuning_story(complete, required, forbidden, selected, least_gain)
+    graph = phases["formalization"]
+    checks = check_residuals(residuals(rows, graph), found.values, graph, table.names)
+    tell("formalization", 1.0)
+    probability = None
+    if bags:
+        seeds = generator.spawn(bags)
+        probability = np.zeros_like(selected.evidence.odds)
+        for k, seed in enumerate(seeds):
+            tell("bags", k / bags)
+            chosen = seed.permutation(len(table.values))[: max(int(0.7 * len(table.values)), 2)]
+            probability += _one_bag(table.values[np.sort(chosen)], known, table.names, noise, least_gain, seed) / bags
+    odds = selected.evidence.odds
+    return Result(
+        names=table.names,
+        graphs=phases,
+        changes=tuple(change.named(table.names) for change in changes),
+        strength=np.where(graph, np.nan_to_num(selected.evidence.gain), np.nan),
+        strength_words="strength: by how much the cause lowers the log variance of its effect, given its other causes",
+        opening=np.nan_to_num(selected.evidence.gain),
+        opening_words="what it adds to the others that remain, in log variance, is",
+        assumptions=CONDITIONAL_ASSUMPTIONS,
+        warnings=tuple(_conditional_warnings(table, found, checks)),
+        settings={
+            "learner": "conditional-tuning",
+            "noise": noise,
+            "noise_decided": found.chosen.noise,
+            "decision": found.decision,
+            "joint_regressions": found.joint_used,
+            "density": _plain(density),
+            "least_gain": least_gain,
+            "bags": _plain(bags),
+            "knowledge": known.as_mapping(),
+            "rows": len(table.values),
+            "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
+        },
+        order=tuple(table.names[i] for i in found.chosen.order),
+        score=1 / (1 + np.exp(-np.clip(odds, -700, 700))),
+        probability=probability,
+        probability_words=(
+            f"mean over {bags} subsamples of 70 % of the rows of the posterior probability of an edge" if bags else ""
+        ),
+        checks=checks,
+    )
+
+
+def _least_gain(density: str | float) -> float:
+    if isinstance(density, str):
+        return DENSITIES[check_choice("density", density, DENSITIES)]
+    if not 0 < density < 1:
+        raise InputError(f"density={density!r} must be one of {', '.join(DENSITIES)}, or a gain between 0 and 1")
+    return float(density)
+
+
+def _complete(order: np.ndarray) -> np.ndarray:
+    """Boolean (d, d): everything causes all that comes later."""
+    rank = np.argsort(order)
+    return rank[:, None] < rank
+
+
+def _one_bag(
+    values: np.ndarray, known: Knowledge, names: Any, noise: str, least_gain: float, rng: np.random.Generator
+) -> np.ndarray:
+    """(d, d) edge probabilities of one subsample, given the order it finds; a column constant in it has no edges."""
+    d = values.shape[1]
+    varied = np.flatnonzero(values.std(axis=0) > 0)
+    required, forbidden = (matrix[np.ix_(varied, varied)] for matrix in known.matrices(names))
+    before = known.before(names)[np.ix_(varied, varied)]
+    found = np.zeros((d, d))
+    with one_blas_thread():
+        ordered = find_order(values[:, varied], before, noise=noise, rng=rng)
+        rows = ordered.chosen.objective.table
+        allowed = _complete(ordered.chosen.order) & ~forbidden
+        odds = select_parents(rows, allowed, required, least_gain=least_gain).evidence.odds
+    found[np.ix_(varied, varied)] = np.where(required, 1.0, 1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+    return found
+
+
+def _tuning_story(
+    complete: np.ndarray, required: np.ndarray, forbidden: np.ndarray, selected: Selected, least_gain: float
+) -> tuple[Phases, list[Change]]:
+    """The graph after each phase and each change with its numbers."""
+    informed = complete & ~forbidden
+    phases = {
+        "optimal": complete,
+        "knowledge": informed,
+        "deletion": selected.deleted,
+        "addition": selected.deleted | selected.graph,
+        "formalization": selected.graph,
+    }
+    rules = {
+        "knowledge": ("forbid", "prior knowledge forbids it"),
+        "deletion": ("delete", "given the other causes that remain it explains no more than chance would"),
+        "addition": ("add", f"over all candidates, the odds are that it lowers log variance by {least_gain:g} or more"),
+        "formalization": (
+            "remove",
+            f"over all candidates, the odds are against its lowering log variance by {least_gain:g} or more",
+        ),
+    }
+    changes = []
+    names = list(phases)
+    for earlier, phase in pairwise(names):
+        action, rule = rules[phase]
+        for i, j in np.argwhere(phases[earlier] != phases[phase]):
+            numbers = () if phase == "knowledge" else _numbers(selected, int(i), int(j))
+            changes.append(Change(phase, action, (int(i), int(j)), rule, numbers=numbers))
+    return phases, changes
+
+
+def _numbers(selected: Selected, cause: int, effect: int) -> tuple[Measured, ...]:
+    evidence = selected.evidence
+    return (
+        Measured("fall of log variance", effect, (cause,), float(evidence.gain[cause, effect])),
+        Measured("log odds", effect, (cause,), float(evidence.odds[cause, effect])),
+    )
+
+
+def _conditional_warnings(table: Table, found: Ordered, checks: Any) -> list[str]:
+    """What the user must know before trusting the graph."""
+    n, d = table.values.shape
+    told = [f"noise: {found.decision}"]
+    if table.dropped:
+        told.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
+    if n < 50 or n < 5 * d:
+        told.append(f"only {n} rows for {d} variables: order and edges are mostly noise")
+    failing = [check for check in checks if not check.holds]
+    if failing:
+        names = ", ".join(printable(check.child) for check in failing[:5]) + (", ..." if len(failing) > 5 else "")
+        told.append(f"the model does not hold for {len(failing)} of {len(checks)} variables with causes: {names}")
+    return told

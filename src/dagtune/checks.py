@@ -1,0 +1,80 @@
+"""After the fit: does the model hold? Residuals must be independent of the parents, or noise is not additive.
+
+For each variable with parents, the HSIC of its residuals with each parent, the p-value of independence (gamma
+approximation), the least of them times their number; then Holm's rule over the variables. The residuals were fitted to
+the same rows, which makes the test a little lenient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from dagtune.dependence import measure_dependence
+from dagtune.result import Check, printable
+
+__all__ = ["LEVEL", "check_residuals"]
+
+#: Chance of a false alarm over all variables together.
+LEVEL = 0.05
+#: Rows looked at, the first ones: enough to see what matters, few enough to be done at once.
+_ROWS = 2000
+
+
+def check_residuals(
+    residuals: np.ndarray, values: np.ndarray, graph: np.ndarray, names: Sequence[str]
+) -> tuple[Check, ...]:
+    """One check for each variable with parents: (d, rows) residuals against (d, rows) values of its parents.
+
+    ``graph`` is boolean (d, d), ``A[i, j]`` meaning ``i -> j``.
+    """
+    d = len(graph)
+    left, causes = residuals[:, :_ROWS], values[:, :_ROWS]
+    children = [j for j in range(d) if graph[:, j].any() and left[j].std() > 1e-9]
+    if not children or left.shape[1] < 8:
+        return ()
+    columns = np.concatenate([left[children], causes])
+    frame = pd.DataFrame(columns.T, columns=[f"c{k}" for k in range(len(columns))])
+    measured = measure_dependence(frame, order=1)
+    p_values = measured.pvalues()[: len(children), len(children) :]
+    statistics = measured.first[: len(children), len(children) :]
+    found = []
+    for row, child in enumerate(children):
+        parents = np.flatnonzero(graph[:, child])
+        worst = int(parents[int(np.argmin(p_values[row, parents]))])
+        p = min(1.0, float(p_values[row, worst]) * len(parents))
+        found.append((child, parents, worst, float(statistics[row, worst]), p))
+    fails = _holm([p for *_, p in found])
+    return tuple(
+        Check(
+            child=names[child],
+            against=tuple(names[j] for j in parents),
+            statistic=statistic,
+            p_value=p,
+            holds=not wrong,
+            words=_words(names[child], names[worst], p, wrong),
+        )
+        for (child, parents, worst, statistic, p), wrong in zip(found, fails)
+    )
+
+
+def _holm(p_values: Sequence[float]) -> list[bool]:
+    """Which hypotheses fall, by Holm's step-down rule at LEVEL."""
+    falls = [False] * len(p_values)
+    for step, k in enumerate(np.argsort(p_values)):
+        if p_values[k] > LEVEL / (len(p_values) - step):
+            break
+        falls[k] = True
+    return falls
+
+
+def _words(child: str, worst: str, p: float, wrong: bool) -> str:
+    child, worst = printable(child), printable(worst)
+    if not wrong:
+        return f"what is left of {child} looks independent of its causes (p = {p:.2g})"
+    return (
+        f"what is left of {child} still depends on {worst} (p = {p:.2g}): its noise is not additive, a cause is "
+        "missing, or an edge points the wrong way"
+    )

@@ -1,0 +1,342 @@
+"""Conditional incremental information: the paper's Theorem 1 without its cut-off at two variables.
+
+For a child i and a set S of determined parents, V(i | S) is the residual variance of X_i given S. What j adds is
+``log V(i | S) - log V(i | S + j)``. The optimal phase finds the order of the variables in which everything before
+explains everything after best (:mod:`dagtune.orders`); the tuning phase deletes and adds parents within that order
+(:mod:`dagtune.selection`). Which noise is assumed decides how an order is judged:
+
+- free: Gaussian noise of any variance; the scale of a column means nothing.
+- equal: Gaussian noise of one variance in the table's units.
+- non-gaussian: the residuals' negentropy counts too.
+- post-nonlinear: ``T_i(X_i)`` is the target, T_i a transform of bounded or skewed variables; its slope is paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dagtune.joint import Joint
+from dagtune.links import equal_bins, negentropy
+from dagtune.moments import Rows
+from dagtune.orders import Objective, Table, penalties, search, top_down
+from dagtune.parallel import parallel_map
+from dagtune.regression import Gram, Spline, measure_gram
+from dagtune.transforms import fit_bounded, fit_normal_scores
+
+__all__ = ["NOISES", "Attempt", "Ordered", "find_order"]
+
+NOISES = ("auto", "equal", "free", "non-gaussian", "post-nonlinear")
+
+#: How a variable becomes functions: the line and the five smoothest bent ones of twelve B-splines.
+FUNCTIONS = Spline(12, 6)
+#: Rows that links, histograms and transforms look at; and the joint regressions.
+ROWS, JOINT_ROWS = 5000, 2500
+#: A variable whose rows have fewer distinct values than this share is taken for discrete.
+DISTINCT = 0.2
+#: Up to so many variables a search may move one anywhere; beyond, so far at once.
+ANYWHERE, WINDOW = 60, 12
+#: How far a variable may move at once while joint regressions are tried, and how many rows are their landmarks.
+JOINT_WINDOW = 5
+#: Joint regressions are searched with if, at the order found without, they lower the mean log V by this.
+JOINT_GAIN = 0.01
+
+Progress = Callable[[str, float], None]
+Transform = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """An order found under one kind of noise; ``score`` is -2 / n times its log likelihood with what it costs added."""
+
+    noise: str
+    order: np.ndarray
+    score: float
+    objective: Objective
+    words: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """The order, the objective that chose it, all attempts, and in words what was decided and how clearly."""
+
+    chosen: Attempt
+    attempts: tuple[Attempt, ...]
+    decision: str
+    joint_used: bool
+    #: (d, rows): the variables at the rows that the objective's table looks at.
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """The table as the search wants it: sums over rows, and some rows."""
+
+    X: np.ndarray
+    gram: Gram
+    rows: np.ndarray
+    table: Table
+
+    @property
+    def variance(self) -> np.ndarray:
+        return self.gram.scale**2
+
+
+def _measure(X: np.ndarray) -> _Data:
+    """Functions, their Gram matrix, and the rows that links will look at."""
+    gram = measure_gram(X, FUNCTIONS)
+    n, d = X.shape
+    rows = X if n <= ROWS else Rows(X).sample(ROWS).T
+    targets = np.ascontiguousarray(((rows - gram.shift) / gram.scale).T)
+    functions = np.concatenate([curve.values(rows[:, j] - gram.shift[j]) for j, curve in enumerate(gram.curves)])
+    smooth = np.array([len(np.unique(column)) > DISTINCT * len(rows) for column in rows.T])
+    table = Table(
+        n=n,
+        products=gram.products,
+        cross=gram.cross,
+        power=np.ones(d),
+        starts=gram.starts,
+        penalty=penalties(gram.roughness, gram.starts, n),
+        functions=functions.astype(np.float32),
+        targets=targets.astype(np.float32),
+        smooth=smooth,
+        bins=equal_bins(len(rows)),
+    )
+    return _Data(X, gram, rows, table)
+
+
+def _with_targets(data: _Data, transforms: dict[int, Transform]) -> Table:
+    """The same functions, other targets for some variables."""
+    table, gram = data.table, data.gram
+    cross, targets, power = table.cross.copy(), table.targets.copy(), table.power.copy()
+    which = np.array(sorted(transforms))
+    for j in which:
+        targets[j] = transforms[j](data.rows[:, j])
+
+    def sums(chunk: np.ndarray) -> list[np.ndarray]:
+        F = np.concatenate([curve.values(x - shift) for curve, x, shift in zip(gram.curves, chunk, gram.shift)])
+        y = np.stack([transforms[j](chunk[j]) for j in which])
+        return [F @ y.T, np.sum(y, axis=1), np.sum(y * y, axis=1)]
+
+    products, total, squares = (one / table.n for one in Rows(data.X).sum(sums))
+    cross[:, which] = products  # the functions have mean 0: the targets' means play no part
+    power[which] = squares - total**2
+    targets[which] -= targets[which].mean(axis=1, keepdims=True)
+    return replace(table, cross=cross, targets=targets, power=power)
+
+
+class Learner:
+    """One table, one set of rules: makes attempts under each kind of noise."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        before: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        threads: int = 1,
+        stopped: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.data = _measure(X)
+        self.before, self.rng, self.threads, self.stopped = before, rng, threads, stopped
+        self.n, self.d = X.shape
+        self.window = None if self.d <= ANYWHERE else WINDOW
+        #: A score that an attempt must reach where it starts to be searched for; None searches always.
+        self.limit: float | None = None
+        plain = self._objective()
+        self.first = top_down(plain, self.data.variance, before)
+
+    def _objective(self, table: Table | None = None, **options: object) -> Objective:
+        return Objective(table or self.data.table, stopped=self.stopped, **options)  # type: ignore[arg-type]
+
+    def _search(self, objective: Objective, starts: list[np.ndarray]) -> tuple[np.ndarray, float]:
+        """The best order from several starts."""
+
+        def one(start: np.ndarray) -> tuple[np.ndarray, float]:
+            order, costs = search(objective, start, self.before, window=self.window)
+            return order, objective.total(costs)
+
+        return min(parallel_map(one, starts, self.threads), key=lambda found: found[1])
+
+    def _random_start(self) -> np.ndarray:
+        """An order drawn at random among those that keep what must come before what."""
+        order: list[int] = []
+        left = list(self.rng.permutation(self.d))
+        while left:
+            order.append(next(j for j in left if not self.before[left, j].any()))
+            left.remove(order[-1])
+        return np.array(order)
+
+    def free(self) -> Attempt:
+        """Gaussian noise of any variance."""
+        objective = self._objective()
+        order, score = self._search(objective, [self.first, self._random_start()])
+        return Attempt("free", order, score, objective)
+
+    def equal(self, start: np.ndarray) -> Attempt:
+        """Gaussian noise of one variance."""
+        objective = self._objective(variance=self.data.variance)
+        order, score = self._search(objective, [self.first, start])
+        return Attempt("equal", order, score, objective)
+
+    def non_gaussian(self, start: np.ndarray) -> Attempt:
+        """Noise of any law; two parameters a variable are paid for, as if its law had a shape and a skewness."""
+        objective = self._objective(any_noise=True)
+        order, score = self._search(objective, [start])
+        return Attempt("non-gaussian", order, score + 2 * self.d * np.log(self.n) / self.n, objective)
+
+    def bounded(self, start: np.ndarray) -> Attempt | None:
+        """Post-nonlinear: targets of bounded variables through Johnson's SB, which has a bound on each side to pay."""
+        fits = {int(j): fit_bounded(self.data.rows[:, j]) for j in np.flatnonzero(self.data.table.smooth)}
+        fee = 2 * np.log(self.n) / self.n
+        chosen = {j: fit for j, fit in fits.items() if fit.change < -fee}
+        if not chosen:
+            return None
+        cost = sum(fit.change + fee for fit in chosen.values())
+        # All variables on one kind of scale: only then can their noise be of one variance there.
+        scale = np.array([fits[j].deviation ** 2 for j in range(self.d)]) if len(fits) == self.d else None
+        return self._transformed(_with_targets(self.data, dict(chosen)), start, cost, "bounded", len(chosen), scale)
+
+    def scored(self, start: np.ndarray, *, both: bool) -> Attempt | None:
+        """Post-nonlinear: normal scores as targets, and with ``both`` as causes too."""
+        table = self.data.table
+        J = np.array([2 * negentropy(y, table.bins) if s else 0.0 for y, s in zip(table.targets, table.smooth)])
+        fee = 4 * np.log(self.n) / self.n
+        which = np.flatnonzero(fee < J)
+        if not len(which):
+            return None
+        transforms: dict[int, Transform] = {int(j): fit_normal_scores(self.data.rows[:, j]) for j in which}
+        cost = float(np.sum(fee - J[which]))
+        if not both:
+            return self._transformed(_with_targets(self.data, transforms), start, cost, "normal scores", len(which))
+        X = self.data.X.copy()
+        for j, transform in transforms.items():
+            X[:, j] = transform(X[:, j])
+        told = "normal scores, as causes too,"
+        return self._transformed(_measure(X).table, start, cost, told, len(which))
+
+    def _transformed(
+        self, table: Table, start: np.ndarray, cost: float, words: str, count: int, scale: np.ndarray | None = None
+    ) -> Attempt:
+        """Search with other targets; ``scale`` is their variance where equal noise may be tried on their scale."""
+        objective = self._objective(table)
+        there = objective.total(objective.along(start)) + cost
+        attempt = Attempt("post-nonlinear", start, there, objective, f"{words} of {count} variables")
+        if self.limit is not None and there > self.limit:  # worse where it starts: not worth a search
+            return attempt
+        order, score = self._search(objective, [start, self._random_start()])
+        attempt = replace(attempt, order=order, score=score + cost)
+        if scale is not None:
+            alike = replace(objective, variance=scale)
+            order, _ = self._search(alike, [top_down(objective, scale, self.before), order])
+            if _more_equal(*self.equality(order, objective, scale), self.n):
+                words = f"{attempt.words}, noise of one variance on that scale"
+                return replace(attempt, order=order, objective=alike, words=words)
+        return attempt
+
+    def equality(self, order: np.ndarray, objective: Objective, variance: np.ndarray) -> tuple[float, float]:
+        """Variance over the variables of their log residual variance at this order, and of their log variance."""
+        log_v = replace(objective, variance=None).along(order)
+        log_variance = np.log(variance)
+        return float(np.var(log_v + log_variance[order])), float(np.var(log_variance))
+
+    def refine(self, attempt: Attempt) -> tuple[Attempt, bool]:
+        """Search on from an attempt's order with joint regressions, if they fit clearly better there."""
+        objective = attempt.objective
+        if objective.any_noise:
+            return attempt, False
+        m = min(len(self.data.rows), JOINT_ROWS)
+        rows = ((self.data.rows - self.data.gram.shift) / self.data.gram.scale)[:m]
+        joint = Joint(
+            rows,
+            objective.table.targets[:, :m],
+            landmarks=int(np.clip(60 + m // 10, 60, 200)),
+            rng=np.random.default_rng(self.rng.integers(2**63)),
+            threads=self.threads,
+        )
+        order = attempt.order
+        additive = replace(objective, variance=None).along(order)
+        together = joint.costs([order[:t] for t in range(self.d)], order)
+        if np.mean(np.maximum(additive - together, 0)) < JOINT_GAIN:
+            return attempt, False
+        objective = replace(objective, joint=joint)
+        found, costs = search(objective, order, self.before, window=JOINT_WINDOW)
+        fees = attempt.score - attempt.objective.total(attempt.objective.scaled(additive, order))
+        return replace(attempt, order=found, score=objective.total(costs) + fees, objective=objective), True
+
+
+def _more_equal(left: float, before: float, n: int) -> bool:
+    """Are residual variances so much more alike than variances that the noise can be taken for equal?"""
+    return left < before and left < before / 2 + 3 / n
+
+
+def find_order(
+    X: np.ndarray,
+    before: np.ndarray,
+    *,
+    noise: str = "auto",
+    rng: np.random.Generator,
+    threads: int = 1,
+    tell: Progress = lambda phase, share: None,
+) -> Ordered:
+    """The order of the columns of X (n, d), causes first; ``before[i, j]`` keeps i before j."""
+    share = 0.0
+
+    def stopped() -> None:
+        tell("optimal", share)
+
+    learner = Learner(X, before, rng, threads=threads, stopped=stopped)
+    share = 0.1
+    free = learner.free()
+    share = 0.4
+    attempts = [free]
+    chosen, decision = free, "free noise variances, as asked"
+    if noise in ("auto", "post-nonlinear"):
+        learner.limit = free.score if noise == "auto" else None
+        tries = [learner.bounded(free.order), *(learner.scored(free.order, both=both) for both in (False, True))]
+        attempts += [one for one in tries if one is not None]
+    share = 0.6
+    if noise in ("auto", "non-gaussian"):
+        attempts.append(learner.non_gaussian(free.order))
+    share = 0.7
+    if noise in ("auto", "equal"):
+        attempts.append(learner.equal(free.order))
+    share = 0.8
+    chosen, decision = _decide(attempts, learner, noise)
+    refined, used = learner.refine(chosen)
+    tell("optimal", 1.0)
+    return Ordered(refined, tuple(attempts), decision, used, learner.data.rows.T)
+
+
+def _decide(attempts: list[Attempt], learner: Learner, noise: str) -> tuple[Attempt, str]:
+    """The attempt to go on with, and in words why."""
+    free, n = attempts[0], learner.n
+    if noise != "auto":
+        able = [one for one in attempts if one.noise == noise]
+        if not able:
+            return free, f"noise={noise!r} was asked for, but no variable has another scale that fits better: free"
+        best = min(able, key=lambda one: one.score)
+        return best, f"noise={noise!r} as asked" + (f" ({best.words})" if best.words else "")
+    rivals = [one for one in attempts if one.noise != "equal"]
+    for one in list(rivals):
+        if one.noise == "non-gaussian":
+            bare = free.objective.along(one.order) - one.objective.along(one.order)
+            if np.median(bare) <= 2 * np.log(n) / n:  # a few odd variables are not a law
+                rivals.remove(one)
+    best = min(rivals, key=lambda one: one.score)
+    margin = (free.score - best.score) * n / 2
+    if best is not free:
+        words = f" ({best.words})" if best.words else ""
+        return best, f"{best.noise} noise{words}: log likelihood {margin:.1f} above free Gaussian noise, fees paid"
+    others = [one.score for one in attempts[1:] if one.noise != "equal"]
+    clear = f"; the next best is {(min(others) - free.score) * n / 2:.1f} behind in log likelihood" if others else ""
+    for one in attempts:
+        if one.noise == "equal":
+            left, before = learner.equality(one.order, one.objective, learner.data.variance)
+            ratio = f"log residual variances vary by {left:.3g} against {before:.3g} of log variances"
+            if _more_equal(left, before, n):
+                return one, f"equal noise variances: {ratio}{clear}"
+            return free, f"free noise variances: {ratio}, too much for equal ones{clear}"
+    return free, f"free noise variances{clear}"

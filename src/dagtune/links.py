@@ -1,0 +1,183 @@
+"""What only rows can tell of an additive fit: a bent link, and noise that is not Gaussian.
+
+An additive fit u = sum_j f_j(x_j) of y leaves e = y - u. Where y = g(u') + noise with a bent g, as in tanh of a sum, a
+spline in u explains a part of e; :func:`judge` measures that part, less the straight line in u, so that undoing the
+shrinkage of u is not taken for a bend. The negentropy of what remains says how far the noise is from Gaussian.
+
+Both are sums over rows that fall into bins: the spline is a small regression on 64 bins of u, and the negentropy is
+the divergence of a histogram from the Gaussian,
+
+    J = sum_b p_b log(m p_b) - (m - 3) / (2 n),
+
+over m bins that a Gaussian with the residuals' mean and variance would fill equally (the subtracted term is what pure
+chance adds, two bins fewer because mean and variance are fitted). Binning can only lower a divergence, so J is cautious.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from scipy import special
+
+__all__ = ["LINK_FREEDOM", "equal_bins", "judge", "link_fit", "negentropy"]
+
+#: The link's spline lives on this many bins over +-_REACH deviations of u; beyond, it is constant.
+_BINS, _REACH = 64, 2.5
+_KNOTS = (-1.2, -0.4, 0.4, 1.2)
+#: Degrees of freedom that a bent link costs beyond the straight line.
+LINK_FREEDOM = 2 + len(_KNOTS)
+#: Resolution of the table that finds a Gaussian bin: cells a deviation, deviations on each side.
+_CELLS, _SIDE = 64, 5
+
+
+def _link_basis() -> np.ndarray:
+    """(bins, 8): 1, v, v^2, v^3 and four truncated cubes, made orthonormal in this order under a Gaussian weight."""
+    v = (np.arange(_BINS) + 0.5) / _BINS * 2 * _REACH - _REACH
+    raw = np.stack([np.ones(_BINS), v, v**2, v**3, *(np.maximum(v - knot, 0) ** 3 for knot in _KNOTS)], axis=1)
+    weight = np.exp(-(v**2) / 4)[:, None]
+    Q, _ = np.linalg.qr(raw * weight)
+    return np.ascontiguousarray(Q / weight)
+
+
+_BASIS = _link_basis()
+
+
+def equal_bins(n: int) -> np.ndarray:
+    """Table of cells -> bin, the bins equally likely under a Gaussian; their number grows as n^0.4."""
+    bins = int(np.clip(2 * n**0.4, 8, 64))
+    centres = (np.arange(2 * _SIDE * _CELLS) + 0.5) / _CELLS - _SIDE
+    return np.minimum((special.ndtr(centres) * bins).astype(np.int64), bins - 1)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _bin_sums(u: np.ndarray, e: np.ndarray, deviation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bin of each row, and rows and sum of e in each bin."""
+    where = np.empty(len(u), np.int64)
+    count, total = np.zeros(_BINS), np.zeros(_BINS)
+    step = _BINS / (2 * _REACH * deviation)
+    for t in range(len(u)):
+        b = min(max(int(u[t] * step + _BINS / 2), 0), _BINS - 1)
+        where[t] = b
+        count[b] += 1.0
+        total[b] += e[t]
+    return where, count, total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _bend(count: np.ndarray, total: np.ndarray, n: int) -> tuple[float, np.ndarray]:
+    """Squares of e that the bent part of the spline explains, and the bent part's values in the bins.
+
+    Cholesky in the basis' order: the first two coordinates are the constant and the line, the rest is what is bent.
+    """
+    p = _BASIS.shape[1]
+    A, z = np.zeros((p, p)), np.zeros(p)
+    for b in range(_BINS):
+        if count[b] > 0:
+            for i in range(p):
+                z[i] += _BASIS[b, i] * total[b]
+                scaled = _BASIS[b, i] * count[b]
+                for j in range(i + 1):
+                    A[i, j] += scaled * _BASIS[b, j]
+    explained = 0.0
+    for i in range(p):
+        A[i, i] += 1e-4 * n
+        for j in range(i + 1):
+            s = A[i, j]
+            for k in range(j):
+                s -= A[i, k] * A[j, k]
+            A[i, j] = np.sqrt(max(s, 1e-9 * n)) if i == j else s / A[j, j]
+        for j in range(i):
+            z[i] -= A[i, j] * z[j]
+        z[i] /= A[i, i]
+        if i >= 2:
+            explained += z[i] * z[i]
+    z[0] = z[1] = 0.0
+    for i in range(p - 1, -1, -1):
+        for j in range(i + 1, p):
+            z[i] -= A[j, i] * z[j]
+        z[i] /= A[i, i]
+    return explained, _BASIS @ z
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def link_fit(u: np.ndarray, e: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Gain in log variance of e by a bent link, the bend at each row and its slope against u there."""
+    deviation = u.std()
+    if deviation < 1e-4:
+        return 0.0, np.zeros(len(u)), np.zeros(len(u))
+    where, count, total = _bin_sums(u, e, deviation)
+    explained, values = _bend(count, total, len(u))
+    width = 2 * _REACH * deviation / _BINS
+    slope = np.empty(_BINS)
+    for b in range(_BINS):
+        low, high = max(b - 1, 0), min(b + 1, _BINS - 1)
+        slope[b] = (values[high] - values[low]) / (width * (high - low))
+    gain = -np.log(max(1 - explained / (e * e).sum(), 1e-9))
+    return gain, values[where], slope[where]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def negentropy(e: np.ndarray, table: np.ndarray) -> float:
+    """J of the rows in e, in nats; about 0 if they are Gaussian."""
+    n = len(e)
+    mean, square = 0.0, 0.0
+    for x in e:
+        mean += x
+        square += x * x
+    mean /= n
+    variance = square / n - mean * mean
+    if variance < 1e-12:
+        return 0.0
+    scale = _CELLS / np.sqrt(variance)
+    bins = table[-1] + 1
+    count = np.zeros(bins)
+    for x in e:
+        count[table[min(max(int((x - mean) * scale + _SIDE * _CELLS), 0), len(table) - 1)]] += 1.0
+    J = 0.0
+    for c in count:
+        if c > 0:
+            J += c * np.log(c * bins / n)
+    return J / n - (bins - 3) / (2.0 * n)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def judge(
+    fits: np.ndarray,
+    targets: np.ndarray,
+    children: np.ndarray,
+    fee: np.ndarray,
+    table: np.ndarray,
+    any_noise: bool,
+    smooth: np.ndarray,
+) -> np.ndarray:
+    """For each fit u (pairs, rows) of its child: what to take off log V.
+
+    That is the gain by a bent link where it exceeds its ``fee``, and with ``any_noise`` twice the negentropy of what
+    remains, for children whose values are ``smooth``, not a few repeated numbers.
+    """
+    off = np.zeros(len(fits))
+    n = fits.shape[1]
+    e = np.empty(n)
+    for a in range(len(fits)):
+        u, y = fits[a], targets[children[a]]
+        mean, square, left = 0.0, 0.0, 0.0
+        for t in range(n):
+            e[t] = y[t] - u[t]
+            mean += u[t]
+            square += u[t] * u[t]
+            left += e[t] * e[t]
+        deviation = np.sqrt(max(square / n - (mean / n) ** 2, 0.0))
+        bent = False
+        if deviation > 1e-4:
+            where, count, total = _bin_sums(u, e, deviation)
+            explained, values = _bend(count, total, n)
+            gain = -np.log(max(1 - explained / left, 1e-9)) - fee[a]
+            if gain > 0:
+                off[a] = gain
+                bent = True
+        if any_noise and smooth[children[a]]:
+            if bent:
+                for t in range(n):
+                    e[t] -= values[where[t]]
+            off[a] += 2 * negentropy(e, table)
+    return off

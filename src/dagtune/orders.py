@@ -1,0 +1,382 @@
+"""Which variables come first: regressions of each variable on all before it, and the search for the best order.
+
+For an order o and a child c, V(c | S) is the residual variance of c given the set S of those before it, by the additive
+regressions of :mod:`dagtune.regression` at a few settings of the penalty P, the best by GCV. All prefixes of an order
+share one Cholesky factor: with ``A = G + P`` in the order's arrangement, ``A = L L^T``, ``Q = L^-1`` and ``Z = Q b``,
+the first m rows answer for the first m functions,
+
+    w = Q_m^T Z_m,    V = 1 - |Z_m|^2 - w^T P w,    edf = m - sum_{a <= m} sum_i P_i Q_ai^2.
+
+Moving one variable inside a window of the order changes nothing before and nothing after the window, so a move needs
+two arrangements of the window: the moving variable first, and last. There the factor is a rotation of the old one,
+``M = L'^-1 Pi L`` for the window's block L: ``Z' = M Z`` and ``Q' = M Q``, M orthogonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import njit
+from scipy.linalg import lapack, solve_triangular
+
+from dagtune.links import LINK_FREEDOM, judge
+from dagtune.regression import LEAST, RIDGE
+
+__all__ = ["SETTINGS", "Objective", "Table", "penalties", "search", "top_down"]
+
+#: (prior deviation of the bent functions against the line's, ridge lambda): small lambda serves nearly noiseless data,
+#: a large one with nearly straight functions serves weak signals. GCV takes the best of them for each regression.
+SETTINGS = ((1.0, 0.001), (1.0, 0.1), (0.3, 3.0), (0.05, 10.0))
+#: The least share of rows that must be left to the noise.
+_ROOM = 0.05
+
+
+def penalties(roughness: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
+    """(settings, functions): diagonal of P for each of SETTINGS.
+
+    The prior deviation of a function falls with its roughness, ``sqrt(rough_1 / rough_k)`` against the first bent one.
+    """
+    found = np.empty((len(SETTINGS), len(roughness)))
+    for k, (bent, ridge) in enumerate(SETTINGS):
+        for a, b in zip(starts[:-1], starts[1:]):
+            variance = np.ones(b - a)
+            variance[1:] = bent**2 * roughness[a + 1 : a + 2] / roughness[a + 1 : b]
+            found[k, a:b] = ridge / n / variance
+    return found + RIDGE
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What the search knows of the data: sums over all ``n`` rows, and some of the rows.
+
+    ``products`` (D, D) and ``cross`` (D, d) are G and b for the targets, ``power`` (d,) the targets' mean squares,
+    ``starts`` the first function of each variable, ``penalty`` (K, D). ``functions`` (D, m) and ``targets`` (d, m) are
+    the functions and the targets at m rows, in single precision: enough for a bend or a histogram, at half the price.
+    ``smooth`` (d,) says whether a target's values are mostly distinct; ``bins`` is the table of equal_bins(m).
+    """
+
+    n: int
+    products: np.ndarray
+    cross: np.ndarray
+    power: np.ndarray
+    starts: np.ndarray
+    penalty: np.ndarray
+    functions: np.ndarray
+    targets: np.ndarray
+    smooth: np.ndarray
+    bins: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """The number of variables."""
+        return len(self.power)
+
+    def functions_of(self, variables: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Positions of the functions of these variables, one variable after the other."""
+        blocks = [np.arange(self.starts[j], self.starts[j + 1]) for j in variables]
+        return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.intp)
+
+
+class _Factor:
+    """L, Q and Z of one arrangement, for each setting; Q's columns stay in the table's own numbering."""
+
+    def __init__(self, table: Table, order: np.ndarray) -> None:
+        self.table = table
+        self.order = np.array(order)
+        self.L: list[np.ndarray] = []
+        self.Q: list[np.ndarray] = []
+        self.Z: list[np.ndarray] = []
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Where the functions of each variable end in the arrangement, 0 before the first."""
+        return _ends(self.table, self.order)
+
+    def refresh(self) -> None:
+        """Factor the whole order anew; the rotations' rounding is gone."""
+        at = self.table.functions_of(self.order)
+        G = self.table.products[np.ix_(at, at)]
+        self.L, self.Q, self.Z = [], [], []
+        for P in self.table.penalty:
+            L, Q = _factor(G + np.diag(P[at]))
+            self.L.append(L)
+            self.Q.append(_spread(Q, at, len(P)))
+            self.Z.append(Q @ self.table.cross[at])
+
+    def window(self, low: int, order: np.ndarray) -> _Arranged:
+        """Rows of the factors with the variables from position ``low`` on rearranged as ``order``."""
+        table = self.table
+        ends = self.ends[low] + _ends(table, order)
+        if low == 0:  # nothing before to rotate with: factor these alone
+            at = table.functions_of(order)
+            G, cross = table.products[np.ix_(at, at)], table.cross[at]
+            parts = []
+            for P in table.penalty:
+                Q = _factor(G + np.diag(P[at]))[1]
+                parts.append((_spread(Q, at, len(P)), Q @ cross))
+            return _Arranged(table, ends, None, parts)
+        if not self.L:
+            self.refresh()
+        a, b = ends[0], ends[-1]
+        turns = self._turns(low, order)
+        parts = [(M @ Q[a:b], M @ Z[a:b]) for (M, _), Q, Z in zip(turns, self.Q, self.Z)]
+        return _Arranged(table, ends, self, parts)
+
+    def _moved(self, low: int, order: np.ndarray) -> np.ndarray:
+        """Rows of the window in their new arrangement, counted from its first."""
+        present = self.order[low : low + len(order)]
+        begin = dict(zip(present.tolist(), _ends(self.table, present)))
+        return np.concatenate([begin[j] + np.arange(self.table.starts[j + 1] - self.table.starts[j]) for j in order])
+
+    def _turns(self, low: int, order: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each setting the rotation M and the window's new block of L."""
+        moved = self._moved(low, order)
+        a = int(self.ends[low])
+        own = slice(a, a + len(moved))
+        found = []
+        for L in self.L:
+            block = L[own, own][moved]
+            turned = np.linalg.cholesky(block @ block.T)
+            found.append((solve_triangular(turned, block, lower=True, check_finite=False), turned))
+        return found
+
+    def rearrange(self, low: int, order: np.ndarray) -> None:
+        """Take over a rearranged window."""
+        if low == 0:
+            self.L = []  # factored anew when asked for
+        elif self.L:
+            moved, a = self._moved(low, order), int(self.ends[low])
+            own, below = slice(a, a + len(moved)), slice(a + len(moved), None)
+            for (M, turned), L, Q, Z in zip(self._turns(low, order), self.L, self.Q, self.Z):
+                L[own, :a] = L[own, :a][moved]
+                L[own, own] = turned
+                L[below, own] = L[below, own] @ M.T
+                Q[own], Z[own] = M @ Q[own], M @ Z[own]
+        self.order[low : low + len(order)] = order
+
+
+def _ends(table: Table, order: np.ndarray) -> np.ndarray:
+    """Where the functions of each variable end when arranged so, 0 before the first."""
+    return np.concatenate([[0], np.cumsum(table.starts[order + 1] - table.starts[order])]).astype(np.intp)
+
+
+class _Arranged:
+    """Rows of Q and Z of a rearranged window, with the unchanged ones before it; answers for its prefixes."""
+
+    def __init__(
+        self, table: Table, ends: np.ndarray, before: _Factor | None, parts: list[tuple[np.ndarray, np.ndarray]]
+    ) -> None:
+        self.table, self.ends, self.before, self.parts = table, ends, before, parts
+
+    def costs(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> np.ndarray:
+        """log V of each child given everything before the place (0 is the window's first), and what to take off."""
+        table, n = self.table, self.table.n
+        pairs, first = len(children), int(self.ends[0])
+        rows = (self.ends[places] - first).astype(np.int64)
+        best, freedom = np.full(pairs, np.inf), np.zeros(pairs)
+        weights = np.zeros((pairs, len(table.products)))
+        unique, which = np.unique(children, return_inverse=True)
+        for k, (Q, Z) in enumerate(self.parts):
+            P = table.penalty[k]
+            w, explained, used = np.zeros((len(unique), len(P))), np.zeros(len(unique)), 0.0
+            if self.before is not None:
+                head, reach = self.before.Z[k][:first, unique], self.before.Q[k][:first]
+                w, explained = head.T @ reach, np.einsum("ac,ac->c", head, head)
+                used = first - np.sum((reach * reach) @ P)
+            edf = used + np.concatenate([[0.0], np.cumsum(1 - (Q * Q) @ P)])[rows]
+            W, V = _weights(Q, Z, rows, which, unique, P, w, explained, table.power)
+            gcv = np.log(V) - 2 * np.log(np.maximum(1 - (1 + edf) / n, _ROOM))
+            better = gcv < best
+            best[better], freedom[better], weights[better] = gcv[better], edf[better], W[better]
+        return objective.finish(best, freedom, weights, children)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _weights(
+    Q: np.ndarray,
+    Z: np.ndarray,
+    rows: np.ndarray,
+    which: np.ndarray,
+    unique: np.ndarray,
+    P: np.ndarray,
+    start: np.ndarray,
+    explained: np.ndarray,
+    power: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and residual variance of each pair: ``start`` and ``explained`` are those of the rows before."""
+    pairs, D = len(rows), Q.shape[1]
+    W, V = np.empty((pairs, D)), np.empty(pairs)
+    arranged = np.argsort(which * (Q.shape[0] + 1) + rows)  # one child after the other, its prefixes growing
+    w = np.empty(D)
+    done, total, last = 0, 0.0, -1
+    for a in arranged:
+        child = which[a]
+        if child != last:
+            w[:] = start[child]
+            done, total, last = 0, explained[child], child
+        for i in range(done, rows[a]):
+            z = Z[i, unique[child]]
+            total += z * z
+            for j in range(D):
+                w[j] += z * Q[i, j]
+        done = rows[a]
+        penalty = 0.0
+        for j in range(D):
+            W[a, j] = w[j]
+            penalty += P[j] * w[j] * w[j]
+        V[a] = max(power[unique[child]] - total - penalty, LEAST)
+    return W, V
+
+
+def _factor(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cholesky factor of A and its inverse."""
+    if not len(A):
+        return A, A
+    L, wrong = lapack.dpotrf(A, lower=1, clean=1)
+    if wrong:  # columns that are functions of one another, beyond what the ridge can part
+        L, wrong = lapack.dpotrf(A + 1e-6 * np.eye(len(A)), lower=1, clean=1)
+    return L, lapack.dtrtri(L, lower=1)[0]
+
+
+def _spread(Q: np.ndarray, at: np.ndarray, width: int) -> np.ndarray:
+    """Q with its columns where the table has them."""
+    found = np.zeros((len(Q), width))
+    found[:, at] = Q
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What an order is judged by: the sum over all variables of a cost given everything before.
+
+    The cost of a variable is log V, less the gain of a bent link where it pays; with ``any_noise`` less twice the
+    negentropy of its residuals. With ``variance`` (d,) all variables are taken to have noise of one variance in the
+    table's units, and the cost is ``V variance`` instead of its logarithm: the sum's logarithm is, up to constants, the
+    Gaussian likelihood. ``joint`` offers another regression, of all parents together: see :mod:`dagtune.joint`.
+    """
+
+    table: Table
+    any_noise: bool = False
+    variance: np.ndarray | None = None
+    joint: Any = None
+    link: bool = True
+    stopped: Callable[[], None] = field(default=lambda: None)
+
+    def finish(self, gcv: np.ndarray, freedom: np.ndarray, weights: np.ndarray, children: np.ndarray) -> np.ndarray:
+        """Costs from log GCV of the additive fits and what their rows say."""
+        if not self.link:
+            return gcv
+        table = self.table
+        fits = weights.astype(np.float32) @ table.functions
+        room = np.maximum(1 - (1 + freedom) / table.n, _ROOM + 0.01)
+        fee = 2 * (np.log(room) - np.log(np.maximum(room - LINK_FREEDOM / table.functions.shape[1], _ROOM)))
+        return gcv - judge(fits, table.targets, children, fee, table.bins, self.any_noise, table.smooth)
+
+    def scaled(self, costs: np.ndarray, children: np.ndarray) -> np.ndarray:
+        """What is added up over the variables."""
+        return costs if self.variance is None else np.exp(costs) * self.variance[children]
+
+    def total(self, scaled: np.ndarray) -> float:
+        """-2 / n times the log likelihood up to a constant, for comparison of objectives on one table."""
+        return float(np.sum(scaled)) if self.variance is None else len(scaled) * float(np.log(np.mean(scaled)))
+
+    def along(self, order: np.ndarray) -> np.ndarray:
+        """Cost of each variable given those before it, log scale, in the order's arrangement."""
+        order = np.asarray(order)
+        found = _Factor(self.table, order[:0]).window(0, order).costs(np.arange(len(order)), order, self)
+        return self._with_joint(found, [order[:t] for t in range(len(order))], order)
+
+    def _with_joint(self, costs: np.ndarray, sets: Sequence[np.ndarray], children: np.ndarray) -> np.ndarray:
+        """The better of the additive and the joint regression."""
+        return costs if self.joint is None else np.minimum(costs, self.joint.costs(sets, children))
+
+
+def top_down(objective: Objective, variance: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """An order to begin with: again and again the variable with the least residual variance given those taken.
+
+    ``before[i, j]`` means that i must come before j.
+    """
+    table = objective.table
+    order: list[int] = []
+    left = list(range(table.width))
+    while left:
+        objective.stopped()
+        ready = [j for j in left if not before[left, j].any()]
+        given = np.array(order, dtype=np.intp)
+        arranged = _Factor(table, given[:0]).window(0, given)
+        costs = arranged.costs(np.full(len(ready), len(order)), np.array(ready), objective)
+        order.append(ready[int(np.argmin(costs + np.log(variance[ready])))])
+        left.remove(order[-1])
+    return np.array(order)
+
+
+def search(
+    objective: Objective, order: np.ndarray, before: np.ndarray, *, window: int | None = None, sweeps: int = 30
+) -> tuple[np.ndarray, np.ndarray]:
+    """Move one variable at a time to its best place until no move helps; the order and its scaled costs.
+
+    ``window`` is how far a variable may move at once (None: anywhere); ``before[i, j]`` keeps i before j.
+    """
+    d = len(order)
+    window = d if window is None else window
+    factor = _Factor(objective.table, order)
+    current = objective.scaled(objective.along(order), factor.order)
+    unmoved = 0
+    for _ in range(sweeps):
+        factor.L = []  # rounding of the last sweep's rotations is gone
+        for x in factor.order.copy():
+            objective.stopped()
+            here, low, current = _best_place(objective, factor, current, x, before, window)
+            unmoved = 0 if here is not None else unmoved + 1
+            if here is not None:
+                factor.rearrange(low, here)
+            if unmoved >= d:
+                return factor.order, current
+    return factor.order, current
+
+
+def _best_place(
+    objective: Objective, factor: _Factor, current: np.ndarray, x: int, before: np.ndarray, window: int
+) -> tuple[np.ndarray | None, int, np.ndarray]:
+    """The rearranged window that moves x to its best place (None if it stands there), where it begins, and the costs.
+
+    With r the others in the window, in order: ``without`` is the cost of each given those before it, x not among them;
+    ``behind`` the same with x among them; ``own`` the cost of x at each place. The costs at the present place are known.
+    """
+    order = factor.order
+    at = int(np.flatnonzero(order == x)[0])
+    low, high = max(at - window, 0), min(at + window, len(order) - 1)
+    blocked_low = np.flatnonzero(before[order[low:at], x])
+    blocked_high = np.flatnonzero(before[x, order[at + 1 : high + 1]])
+    low = low + int(blocked_low[-1]) + 1 if len(blocked_low) else low
+    high = at + int(blocked_high[0]) if len(blocked_high) else high
+    if low == high:
+        return None, low, current
+    r = np.concatenate([order[low:at], order[at + 1 : high + 1]])
+    here, size = at - low, high - low
+    places = np.delete(np.arange(size + 1), here)
+    children = np.concatenate([r[here:], np.full(size, x)])
+    costs = factor.window(low, np.append(r, x)).costs(
+        np.concatenate([np.arange(here, size), places]), children, objective
+    )
+    head = order[:low]
+    sets = [np.concatenate([head, r[:p]]) for p in (*range(here, size), *places)]
+    costs = objective.scaled(objective._with_joint(costs, sets, children), children)
+    without = np.concatenate([current[low:at], costs[: size - here]])
+    own = np.insert(costs[size - here :], here, current[at])
+    behind = current[at + 1 : high + 1]
+    if here:
+        first = r[:here]
+        costs = factor.window(low, np.append(x, first)).costs(np.arange(1, here + 1), first, objective)
+        sets = [np.concatenate([head, [x], r[:p]]) for p in range(here)]
+        behind = np.concatenate([objective.scaled(objective._with_joint(costs, sets, first), first), behind])
+    totals = np.append(0, np.cumsum(without)) + own + np.append(np.cumsum(behind[::-1])[::-1], 0)
+    best = int(np.argmin(totals))
+    if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])):
+        return None, low, current
+    found = current.copy()
+    found[low : high + 1] = np.concatenate([without[:best], own[best : best + 1], behind[best:]])
+    return np.insert(r, best, x), low, found

@@ -1,0 +1,248 @@
+"""From an order to a graph: which of the variables before a child are its parents.
+
+For each child: the additive regression on all allowed before it, with its bent link made linear around the fit (Gauss
+and Newton) where the bend is clear; backward deletion of parents while ``chi2 / 2 - edf <= 0``; then one statistic for
+*every* candidate j given the kept ones,
+
+    chi2_j = w_j^T Cov_j^-1 w_j,    nu_j its matched degrees of freedom.
+
+All candidates of all children are pooled: ``chi2_j / nu_j`` is taken to come from a mixture over effect sizes g of
+``(1 + g) F(nu_j, n - edf)`` with weights found by EM, so that how many edges there are, and how strong, is learned from
+the table itself. The posterior odds that an effect exceeds ``least_gain`` (in log variance) decide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from scipy import special
+
+from dagtune.links import LINK_FREEDOM, link_fit
+from dagtune.orders import Table
+
+__all__ = ["Evidence", "Selected", "residuals", "select_parents"]
+
+#: Effect sizes of the mixture: none, then doubling.
+_DOUBLINGS = np.arange(-1, 15)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """(d, d) numbers of every candidate parent (row) of a child (column), NaN where it is none.
+
+    ``chi`` and ``freedom`` are chi2 and nu, ``gain`` is the fall of the child's log variance when the candidate joins
+    the kept parents, ``odds`` the posterior log odds that it exceeds the least gain that counts.
+    """
+
+    chi: np.ndarray
+    freedom: np.ndarray
+    gain: np.ndarray
+    odds: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Selected:
+    """The graph after backward deletion, after the pooled odds, and the evidence; ``A[i, j]`` means ``i -> j``."""
+
+    deleted: np.ndarray
+    graph: np.ndarray
+    evidence: Evidence
+
+
+def select_parents(
+    table: Table,
+    allowed: np.ndarray,
+    required: np.ndarray,
+    *,
+    least_gain: float,
+    threshold: float = 0.0,
+) -> Selected:
+    """Parents of every child among the ``allowed`` (boolean (d, d), acyclic); ``required`` ones are never deleted."""
+    d = table.width
+    deleted = np.zeros((d, d), dtype=bool)
+    chi, freedom, gain, room = (np.full((d, d), np.nan) for _ in range(4))
+    for child in range(d):
+        candidates = np.flatnonzero(allowed[:, child])
+        if not len(candidates):
+            continue
+        kept = np.ones(len(candidates), dtype=bool)
+        for _ in range(2):
+            system = _system(table, child, candidates, kept)
+            kept = _backward(*system, required[candidates, child], table.n)
+        found = _statistics(*system, kept, table.n)
+        chi[candidates, child], freedom[candidates, child], gain[candidates, child], room[candidates, child] = found
+        deleted[candidates[kept], child] = True
+    odds = np.full((d, d), -np.inf)
+    judged = ~np.isnan(chi)
+    odds[judged] = _pooled_odds(chi[judged], freedom[judged], table.n, room[judged], least_gain)
+    return Selected(deleted, (odds > threshold) | (required & allowed), Evidence(chi, freedom, gain, odds))
+
+
+def residuals(table: Table, graph: np.ndarray) -> np.ndarray:
+    """(d, rows) of what each variable's parents in the graph leave of it, bent links included; its rows are the table's.
+
+    A variable without parents is left as it is.
+    """
+    left = table.targets.astype(np.float64)
+    for child in range(table.width):
+        at = table.functions_of(np.flatnonzero(graph[:, child]))
+        if len(at):
+            u = _best_fit(table, child, at)[1] @ table.functions[at]
+            e = left[child] - u
+            gain, bend, _ = link_fit(u, e)
+            left[child] = e - bend if len(e) * gain > LINK_FREEDOM * np.log(len(e)) else e
+    return left
+
+
+def _best_fit(table: Table, child: int, at: np.ndarray) -> tuple[int, np.ndarray]:
+    """The setting with the least GCV for the child on the functions ``at``, and its weights."""
+    best, chosen, weights = np.inf, 0, np.zeros(0)
+    for k, P in enumerate(table.penalty):
+        scale = 1 / np.sqrt(P[at])
+        A = table.products[np.ix_(at, at)] * scale[:, None] * scale + np.eye(len(at))
+        inverse = np.linalg.inv(A)
+        w = inverse @ (table.cross[at, child] * scale)
+        V = table.power[child] - w @ (table.cross[at, child] * scale) - w @ w
+        edf = len(at) - np.trace(inverse)
+        gcv = np.log(max(V, 1e-12)) - 2 * np.log(max(1 - (1 + edf) / table.n, 0.05))
+        if gcv < best:
+            best, chosen, weights = gcv, k, w * scale
+    return chosen, weights
+
+
+def _system(
+    table: Table, child: int, candidates: np.ndarray, kept: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+    """Normal equations of the child on its candidates, their functions scaled so that the penalty is I, and the sizes.
+
+    The setting is the best by GCV for the kept candidates; where their fit bends clearly, the equations are those of
+    the fit made linear: functions times the link's slope, and the response that goes with it.
+    """
+    at = table.functions_of(candidates[kept])
+    chosen, weights = _best_fit(table, child, at)
+    P = table.penalty[chosen]
+    everything = table.functions_of(candidates)
+    scale = 1 / np.sqrt(P[everything])
+    sizes = table.starts[candidates + 1] - table.starts[candidates]
+    G, b = table.products[np.ix_(everything, everything)], table.cross[everything, child]
+    power = float(table.power[child])
+    if len(at):
+        u = weights @ table.functions[at]
+        y = table.targets[child].astype(np.float64)
+        gain, bend, slope = link_fit(u, y - u)
+        m = len(y)
+        if m * gain > (LINK_FREEDOM + 1) * np.log(m):
+            F = table.functions[everything] * (1 + slope)
+            F -= F.mean(axis=1, keepdims=True)
+            response = y - bend + slope * u
+            response -= response.mean()
+            G, b, power = F @ F.T / m, F @ response / m, float(response @ response / m)
+    return G * scale[:, None] * scale, b * scale, power, np.asarray(sizes, dtype=np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _backward(
+    G: np.ndarray, b: np.ndarray, power: float, sizes: np.ndarray, required: np.ndarray, n: int
+) -> np.ndarray:
+    """Delete the candidate with the least ``chi2 / 2 - edf`` while that is not above 0; True are kept."""
+    d, D = len(sizes), len(b)
+    starts = np.zeros(d + 1, np.int64)
+    for k in range(d):
+        starts[k + 1] = starts[k] + sizes[k]
+    A = np.linalg.inv(G + np.eye(D))
+    w = A @ b
+    left = power - b @ w  # residual mean square plus penalty
+    kept = np.ones(d, np.bool_)
+    while True:
+        trace, penalty, live = 0.0, 0.0, 0
+        for k in range(d):
+            if kept[k]:
+                for i in range(starts[k], starts[k + 1]):
+                    trace += A[i, i]
+                    penalty += w[i] * w[i]
+                    live += 1
+        variance = max(left - penalty, 1e-12) / max(1 - (live - trace) / n, 0.05)
+        worst, least = -1, 0.0
+        for k in range(d):
+            if kept[k] and not required[k]:
+                own = slice(starts[k], starts[k + 1])
+                block = A[own, own].copy()
+                q = w[own] @ np.linalg.solve(block, w[own])
+                score = 0.5 * n * q / variance - (sizes[k] - np.trace(block))
+                if score <= least:
+                    worst, least = k, score
+        if worst < 0:
+            return kept
+        own = slice(starts[worst], starts[worst + 1])
+        solved = np.linalg.solve(A[own, own].copy(), np.ascontiguousarray(A[own]))
+        left += w[own] @ np.linalg.solve(A[own, own].copy(), w[own])
+        w = w - solved.T @ w[own]
+        A = A - np.ascontiguousarray(A[:, own]) @ solved
+        kept[worst] = False
+
+
+@njit(cache=True, nogil=True)
+def _statistics(
+    G: np.ndarray, b: np.ndarray, power: float, sizes: np.ndarray, kept: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """chi2, nu, gain and residual degrees of freedom of every candidate given the kept ones but itself."""
+    d, D = len(sizes), len(b)
+    starts = np.zeros(d + 1, np.int64)
+    member = np.zeros(D, np.bool_)
+    for k in range(d):
+        starts[k + 1] = starts[k] + sizes[k]
+        member[starts[k] : starts[k + 1]] = kept[k]
+    at = np.flatnonzero(member)
+    A = np.linalg.inv(G[at][:, at] + np.eye(len(at)))
+    w = A @ b[at]
+    left = power - b[at] @ w
+    edf = len(at) - np.trace(A)
+    variance = max(left - w @ w, 1e-12) / max(1 - edf / n, 0.05)
+    place = np.cumsum(member) - 1
+    chi, nu, gain, room = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    for k in range(d):
+        own = slice(starts[k], starts[k + 1])
+        if kept[k]:
+            here = slice(place[starts[k]], place[starts[k]] + sizes[k])
+            block, wk = A[here, here].copy(), w[here]
+            q = wk @ np.linalg.solve(block, wk)
+            base, noise, used = left + q, variance, edf - (sizes[k] - np.trace(block))
+        else:
+            C = np.ascontiguousarray(G[own][:, at])
+            S = G[own, own] + np.eye(sizes[k]) - C @ A @ C.T
+            block = np.linalg.inv(S)
+            wk = block @ (b[own] - C @ w)
+            q = wk @ S @ wk
+            base, used = left, edf
+            noise = min(variance, max(left - q, 1e-12) / max(1 - (edf + sizes[k]) / n, 0.05))
+        share = np.minimum(np.maximum(1 - np.linalg.eigvalsh((block + block.T) / 2), 1e-6), 1.0)
+        m1, m2 = share.sum(), (share * share).sum()
+        nu[k] = m1 * m1 / m2
+        chi[k] = n * q / noise * m1 / m2
+        gain[k] = np.log(base / max(base - q, 1e-12))
+        room[k] = n - used
+    return chi, nu, gain, room
+
+
+def _pooled_odds(chi: np.ndarray, nu: np.ndarray, n: int, room: np.ndarray, least_gain: float) -> np.ndarray:
+    """Posterior log odds that each effect exceeds the least gain, the mixture's weights by 200 steps of EM."""
+    sizes = np.concatenate([[0.0], 2.0**_DOUBLINGS])
+    sizes = sizes[sizes <= max(4 * n, 8)]
+    x = chi[:, None] / nu[:, None] / (1 + sizes)
+    a, b = nu[:, None] / 2, np.maximum(room, 3)[:, None] / 2
+    log_f = (
+        a * np.log(a / b) + (a - 1) * np.log(np.maximum(x, 1e-300)) - (a + b) * np.log1p(a / b * x)
+        - special.betaln(a, b) - np.log1p(sizes)
+    )  # fmt: skip
+    density = np.exp(log_f - log_f.max(axis=1, keepdims=True))
+    weights = np.full(len(sizes), 1 / len(sizes))
+    for _ in range(200):
+        share = density * weights
+        share /= share.sum(axis=1, keepdims=True)
+        weights = np.maximum(share.mean(axis=0), 1e-10)
+    none = (sizes * nu[:, None] / n < least_gain) | (sizes == 0)
+    p0 = np.sum(np.where(none, share, 0), axis=1)
+    p1 = np.sum(np.where(none, 0, share), axis=1)
+    return np.log(p1 + 1e-300) - np.log(p0 + 1e-300)
