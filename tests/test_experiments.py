@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
+from dagtune import estimators
 from dagtune.baselines import BASELINES
 from dagtune.experiments import (
     EXPERIMENTS,
@@ -184,6 +185,19 @@ def test_ges_stores_the_range_of_its_class_and_table_two_every_phase():
     assert list(phases["readings"]) == ["optimal", "deletion", "addition", "formalization"]
     assert phases["readings"]["formalization"]["sid"] == phases["metrics"]["sid"]
     assert phases["readings"]["optimal"]["edges"] == 10  # five pairs, both ways
+
+
+def test_one_fit_of_the_conditional_learner_gives_its_graph_its_scores_and_its_order(monkeypatch):
+    """Any learner with the same fitted attributes will do to show what is read from them."""
+    monkeypatch.setattr(estimators, "ConditionalTuning", estimators.OptimalTuning, raising=False)
+    cell = replace(CELL, method="conditional")
+    found = measure(cell)
+    X, truth = table_of(cell)
+    result = estimators.OptimalTuning().fit(X).result_
+    assert found["metrics"]["sid"] == evaluate(truth, result.matrix).sid
+    assert found["metrics"]["aupr_ranked"] == pytest.approx(aupr(truth, result.scores.to_numpy()))
+    assert found["readings"]["order"]["edges"] == 45
+    assert found["readings"]["order"]["sid"] == evaluate(truth, result.complete_dag.to_numpy()).sid
 
 
 def test_real_data_without_a_graph_are_scored_by_their_edges_alone():
