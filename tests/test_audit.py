@@ -108,6 +108,10 @@ def test_copies_of_rows_are_found_but_coincidences_of_coarse_values_are_not():
     assert "duplicate-rows" not in codes(coarse)
 
 
+def test_numbers_kept_as_objects_are_numbers():
+    assert audit(clean().astype(object)).clean
+
+
 def test_few_rows_are_found():
     assert "few-rows" in codes(clean(30, 3))
     assert "few-rows" in codes(clean(100, 60))

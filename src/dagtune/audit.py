@@ -66,6 +66,8 @@ _NEARLY_COLLINEAR = 0.999
 _SERIAL = 0.1
 #: Ratio of the largest to the smallest standard deviation from which scale alone can order the columns.
 _SPREAD = 10.0
+#: What pandas calls objects that are all real numbers; learners take them too.
+_REAL = ("boolean", "floating", "integer", "mixed-integer-float")
 #: Sortability from which a method can win by sorting alone.
 _SORTABLE = 0.9
 
@@ -247,6 +249,8 @@ def _numbers(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     usable = np.zeros(frame.shape[1], dtype=bool)
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j]
+        if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in _REAL:
+            column = pd.to_numeric(column)
         if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype):
             values[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
             usable[j] = True
