@@ -100,6 +100,18 @@ def test_routes_leave_downwards_from_the_cause_and_enter_the_effect_from_above()
         assert (np.diff(points[:, 1]) > 0).all()
 
 
+@pytest.mark.usefixtures("_lanes")
+def test_edges_run_straight_down_through_the_layers_between():
+    layout = lay_out(dag(20, 60))
+    long = [(edge, points) for edge, points in layout.routes.items() if len(points) > 2]
+    assert long
+    for (i, j), points in long:
+        vertices = pictures._path(layout, i, j).vertices
+        for x, y in points[1:-1]:
+            for end in (y - HALF, y + HALF):
+                assert (np.abs(vertices - (x, end)).max(axis=1) < 1e-9).any()
+
+
 def test_edges_that_meet_at_a_node_meet_it_side_by_side():
     layout = lay_out(dag(11, 46))
     for node in range(11):

@@ -170,6 +170,14 @@ def test_every_edge_has_its_strength_its_evidence_and_the_phase_it_came_in(case)
         assert since == 0 or not result.graphs[result.phases[since - 1]][i, j]
 
 
+def test_an_edge_that_went_and_came_again_is_there_since_it_came_again():
+    edge, none = np.array([[False, True], [False, False]]), np.zeros((2, 2), dtype=bool)
+    changes = (Change("cut", "delete", ("a", "b"), "weak"), Change("mend", "add", ("a", "b"), "strong after all"))
+    graphs = {"start": edge, "cut": none, "mend": edge, "end": edge}
+    result = Result(("a", "b"), graphs, changes, np.where(edge, 1.0, np.nan), "strength", np.ones((2, 2)), "score is")
+    assert [edge["came"] for edge in page_content(result)["edges"]] == ["mend"]
+
+
 def test_the_changes_on_the_page_are_those_of_the_result(case):
     result, _ = case
     content = page_content(result)
@@ -211,6 +219,15 @@ def test_the_python_on_the_page_learns_the_graph_again(case):
     exec(code, found)
     np.testing.assert_array_equal(found["learner"].result_.matrix, result.matrix)
     assert found["learner"].result_.settings == result.settings
+
+
+def test_the_python_on_the_page_learns_conditionally_again(case):
+    _, X = case
+    result = dagtune.ConditionalTuning(density="sparse", random_state=3, threads=1).fit(X[["a", "b", "c"]]).result_
+    found = {"X": X[["a", "b", "c"]]}
+    exec(page_content(result)["rerun"], found)
+    assert found["learner"].result_.settings == result.settings
+    np.testing.assert_array_equal(found["learner"].result_.matrix, result.matrix)
 
 
 def test_prior_knowledge_and_seeds_are_in_the_python_that_learns_again():
