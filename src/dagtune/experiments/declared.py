@@ -135,7 +135,7 @@ def _declared() -> Mapping[str, Method]:
     known = (
         Method("ot", "OT", 1.5, stands_for="OT"),
         Method("ot-released", "OT, released preset", 110.0, stands_for="OT", random=True),
-        Method("conditional", "conditional", 60.0, random=True),
+        Method("conditional", "conditional", 8.0, random=True),
         Method("empty", "empty graph", 0.0),
         Method("random-complete", "random complete DAG", 0.0, random=True),
         Method("variance-sorted", "variance-sorted", 0.0),
