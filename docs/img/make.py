@@ -1,28 +1,25 @@
 """Take the pictures of the report and the drawings that the pages here show: python docs/img/make.py.
 
-Needs Chromium and Playwright, as `make browser` does. The 40 variables are a random graph with invented strengths: they
-show the page, not a method.
+Needs Chromium and Playwright, as `make browser` does.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from playwright.sync_api import Page, sync_playwright
 
 matplotlib.use("Agg")
 
-from dagtune import OptimalTuning, datasets, measure_dependence
+from dagtune import ConditionalTuning, OptimalTuning, datasets, measure_dependence, simulate
 from dagtune.audit import audit
 from dagtune.report import write_report
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1] / "tests"))
-from reports import drawn  # noqa: E402
 
 
 def main() -> None:
@@ -30,7 +27,10 @@ def main() -> None:
     X = np.log(proteins.X + 1)
     learner = OptimalTuning(random_state=0).fit(X)
     result = learner.result_
-    forty = drawn(40, 60, seed=1)
+    truth = simulate.random_dag(40, 60, rng=3)
+    X_40 = pd.DataFrame(simulate.sample(truth, model="tanh", n=500, recipe="printed", rng=3))
+    X_40.columns = [f"var_{j:02d}" for j in range(40)]
+    forty = ConditionalTuning(random_state=0).fit(X_40).result_
     result.plot_phases()[0].figure.savefig(HERE / "phases.png", dpi=60)
     forty.plot().figure.savefig(HERE / "graph-40.png", dpi=70)
     measure_dependence(X, order=1).plot().figure.savefig(HERE / "dependence.png", dpi=80)
@@ -46,7 +46,9 @@ def main() -> None:
             title="Sachs proteins, log(x + 1)",
             command="dagtune learn --demo --method ot --bootstrap 50 --out demo",
         )
-        large = write_report(Path(folder) / "forty.html", forty, title="Forty variables")
+        large = write_report(
+            Path(folder) / "forty.html", forty, data=X_40, truth=np.asarray(truth), title="Forty variables"
+        )
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
         page.goto(sachs.as_uri())
@@ -55,12 +57,15 @@ def main() -> None:
         page.keyboard.press("Escape")
         page.locator("#mode").select_option("truth")
         shoot(page, "report-truth.png")
-        page.emulate_media(color_scheme="dark")
         page.goto(large.as_uri())
-        page.locator("#search").fill("gene_15")
+        page.locator("#mode").select_option("truth")
+        shoot(page, "report-40.png")
+        page.locator("#mode").select_option("strength")
+        page.emulate_media(color_scheme="dark")
+        page.locator("#search").fill("var_11")
         page.keyboard.press("Enter")
         page.locator("#fit").click()
-        shoot(page, "report-40.png")
+        shoot(page, "report-40-dark.png")
         browser.close()
 
 
