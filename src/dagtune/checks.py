@@ -19,7 +19,7 @@ __all__ = ["LEVEL", "check_residuals"]
 
 #: Chance of a false alarm over all variables together.
 LEVEL = 0.05
-#: Rows looked at, the first ones: enough to see what matters, few enough to be done at once.
+#: Rows looked at, evenly spread (a table may be sorted): enough to see what matters, few enough to be done at once.
 _ROWS = 2000
 
 
@@ -31,10 +31,15 @@ def check_residuals(
     ``graph`` is boolean (d, d), ``A[i, j]`` meaning ``i -> j``.
     """
     d = len(graph)
-    left, causes = residuals[:, :_ROWS], values[:, :_ROWS]
+    count = residuals.shape[1]
+    seen = np.unique(np.linspace(0, count - 1, min(count, _ROWS)).astype(np.intp))
+    left, causes = residuals[:, seen], values[:, seen]
+    varied = causes.min(axis=1) < causes.max(axis=1)  # a rare event may not be among the rows looked at
+    graph = graph & varied[:, None]
     children = [j for j in range(d) if graph[:, j].any() and left[j].std() > 1e-9]
-    if not children or left.shape[1] < 8:
+    if not children or count < 8:
         return ()
+    causes = np.where(varied[:, None], causes, np.arange(len(seen)))  # no parent of anyone: any numbers will do
     columns = np.concatenate([left[children], causes])
     frame = pd.DataFrame(columns.T, columns=[f"c{k}" for k in range(len(columns))])
     measured = measure_dependence(frame, order=1)
@@ -50,7 +55,7 @@ def check_residuals(
     return tuple(
         Check(
             child=names[child],
-            against=tuple(names[j] for j in parents),
+            against=tuple(names[int(j)] for j in parents),
             statistic=statistic,
             p_value=p,
             holds=not wrong,

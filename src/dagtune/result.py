@@ -408,6 +408,8 @@ class Result:
             squares = [strength, opening, *optional.values()]
             if graphs.shape != (len(found["phases"]), *shape) or any(square.shape != shape for square in squares):
                 raise ValueError("the arrays do not fit the names")
+            if found["order"] and sorted(found["order"]) != sorted(names):
+                raise ValueError("the order does not name every variable once")
             return cls(
                 names=names,
                 graphs={phase: graph.as_matrix(each) for phase, each in zip(found["phases"], graphs, strict=True)},
