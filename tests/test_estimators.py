@@ -9,13 +9,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dagtune.estimators import OptimalTuning
+from dagtune.estimators import ConditionalTuning, OptimalTuning
 from dagtune.graph import is_dag
-from dagtune.learn import optimal_tuning
+from dagtune.learn import conditional_tuning, optimal_tuning
 from dagtune.validation import InputError
 
 
-@parametrize_with_checks([OptimalTuning(threads=1)])
+@parametrize_with_checks([OptimalTuning(threads=1), ConditionalTuning(threads=1, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     """All that scikit-learn runs for an estimator of this kind: none is skipped or expected to fail."""
     check(estimator)
@@ -102,3 +102,80 @@ def test_why_needs_a_fit_and_then_tells(table):
 def test_columns_that_are_numbers_become_texts():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=[10, 20, 30])
     assert list(OptimalTuning().fit(X).adjacency_matrix_) == ["10", "20", "30"]
+
+
+# --- ConditionalTuning ----------------------------------------------------------------------------------------------
+
+
+def test_the_conditional_learner_has_the_same_face(table):
+    learner = ConditionalTuning(random_state=0).fit(table)
+    assert list(learner.adjacency_matrix_.columns) == list(learner.adjacency_matrix_.index) == list(table.columns)
+    assert is_dag(learner.adjacency_matrix_)
+    assert learner.causal_order_ == list(learner.result_.order)
+    rank = {name: position for position, name in enumerate(learner.causal_order_)}
+    edges = {(i, j) for i in table for j in table if learner.adjacency_matrix_.loc[i, j]}
+    assert set(learner.causal_graph_.edges) == edges
+    assert all(rank[i] < rank[j] for i, j in edges)
+    assert list(learner.feature_names_in_) == list(table.columns)
+    bare = ConditionalTuning(random_state=0).fit(table.to_numpy())
+    assert list(bare.feature_names_in_) == ["x0", "x1", "x2"]
+    np.testing.assert_array_equal(bare.adjacency_matrix_, learner.adjacency_matrix_)
+
+
+def test_every_parameter_reaches_the_conditional_learner():
+    import inspect
+
+    theirs = {name: p.default for name, p in inspect.signature(conditional_tuning).parameters.items()}
+    del theirs["X"], theirs["rng"]
+    ours = ConditionalTuning().get_params()
+    assert ours.pop("random_state") is None
+    assert ours == theirs
+
+
+def test_the_conditional_estimator_adds_nothing_to_the_function(table):
+    options = {"noise": "free", "density": "dense", "bags": 2, "knowledge": {"required": [["effect", "cause"]]}}
+    learner = ConditionalTuning(**options, random_state=3, threads=1).fit(table)
+    direct = conditional_tuning(table, **options, rng=3, threads=1)
+    assert learner.result_.changes == direct.changes
+    assert learner.result_.order == direct.order
+    np.testing.assert_array_equal(learner.result_.probability, direct.probability)
+    assert learner.adjacency_matrix_.loc["effect", "cause"] == 1
+
+
+def test_conditional_clones_learn_the_same_and_parameters_can_be_set(table):
+    learner = ConditionalTuning(noise="equal", random_state=1)
+    np.testing.assert_array_equal(clone(learner).fit(table).adjacency_matrix_, learner.fit(table).adjacency_matrix_)
+    assert learner.set_params(density=0.0).fit(table).adjacency_matrix_.to_numpy().sum() == 3
+    assert learner.set_params(density=1).fit(table).adjacency_matrix_.to_numpy().sum() == 0
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        learner.set_params(kernel="sigmoid")
+
+
+@pytest.mark.parametrize("random_state", [7, np.random.RandomState(7), np.random.default_rng(7), None])
+def test_any_kind_of_random_state_will_do_for_the_conditional_learner(table, random_state):
+    assert is_dag(ConditionalTuning(random_state=random_state, bags=1).fit(table).adjacency_matrix_)
+
+
+def test_the_conditional_learner_can_be_bootstrapped(table):
+    learner = ConditionalTuning(random_state=0, threads=1)
+    found = learner.bootstrap(table, 6, n_jobs=1)
+    again = learner.bootstrap(table, 6, n_jobs=1)
+    pd.testing.assert_frame_equal(found.probability, again.probability)
+    p = found.probability.to_numpy()
+    assert ((p >= 0) & (p <= 1)).all()
+    np.testing.assert_allclose(p * 6, np.round(p * 6), atol=1e-9)
+    assert found.adjacency.loc["cause", "effect"] > 0.5
+
+
+def test_why_of_the_conditional_learner_needs_a_fit_and_then_tells(table):
+    with pytest.raises(NotFittedError):
+        ConditionalTuning().why("cause", "effect")
+    assert "log variance" in ConditionalTuning(random_state=0).fit(table).why("cause", "effect")
+
+
+def test_the_conditional_learner_reads_paths_and_drops_constants_when_asked(table, tmp_path):
+    table.assign(still=1.0).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match="'still' is constant"):
+        ConditionalTuning().fit(tmp_path / "t.csv")
+    learner = ConditionalTuning(drop_constant=True).fit(tmp_path / "t.csv")
+    assert list(learner.feature_names_in_) == list(table.columns)

@@ -102,3 +102,45 @@ def test_required_edges_are_accepted_exactly_when_some_order_of_the_names_fits_t
 def test_knowing_nothing_is_false():
     assert not Knowledge.of(None)
     assert Knowledge(forbidden=[("a", "b")])
+
+
+EDGES = st.lists(
+    st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde")).filter(lambda e: e[0] < e[1]), max_size=6
+)
+
+
+@given(EDGES, st.lists(st.integers(-1, 2), min_size=5, max_size=5), st.permutations("abcde"))
+def test_before_is_what_all_orders_agree_on_that_fit_edges_and_tiers(edges, levels, names):
+    """Another road: try every order. Tiers count only where some order fits them and the edges together."""
+    from itertools import permutations
+
+    tiers = [[name for name, level in zip("abcde", levels) if level == k] for k in range(3)]
+    level = dict(zip("abcde", levels))
+    edges = [(names[ord(a) - 97], names[ord(b) - 97]) for a, b in edges]  # acyclic, in some order of the names
+    try:
+        known = Knowledge(required=edges, tiers=tiers)
+    except InputError:  # a required edge from a later tier to an earlier one
+        assert any(level[a] > level[b] >= 0 for a, b in edges)
+        return
+    later = [(a, b) for a in "abcde" for b in "abcde" if 0 <= level[a] < level[b]]
+
+    def fitting(pairs):
+        return [o for o in permutations("abcde") if all(o.index(a) < o.index(b) for a, b in pairs)]
+
+    orders = fitting([*edges, *later]) or fitting(edges)
+    agreed = [[all(o.index(a) < o.index(b) for o in orders) and a != b for b in "abcde"] for a in "abcde"]
+    np.testing.assert_array_equal(known.before("abcde"), agreed)
+
+
+def test_before_follows_the_order_of_the_columns():
+    known = Knowledge(required=[("rain", "wet"), ("wet", "slippery")])
+    before = known.before(NAMES)
+    np.testing.assert_array_equal(np.argwhere(before), [[0, 1], [0, 2], [1, 2]])
+    np.testing.assert_array_equal(known.before(NAMES[::-1]), before[::-1, ::-1])
+    assert not Knowledge().before(NAMES).any()
+    assert not Knowledge(forbidden=[("wet", "rain")]).before(NAMES).any()
+
+
+def test_tiers_that_required_edges_lead_around_say_nothing_about_the_order():
+    known = Knowledge(required=[("b", "c"), ("c", "a")], tiers=[["a"], ["b"]])
+    np.testing.assert_array_equal(np.argwhere(known.before("abc")), [[1, 0], [1, 2], [2, 0]])

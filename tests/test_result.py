@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dagtune import graph
 from dagtune.learn import optimal_tuning
-from dagtune.result import Change, Measured, Result, printable, replay
+from dagtune.result import Change, Check, Measured, Result, printable, replay
 from dagtune.validation import InputError
 
 NASTY = [
@@ -315,3 +315,75 @@ def test_strengths_stand_where_the_edges_are(result):
     table = result.edges()
     assert len(table) == result.matrix.sum()
     assert (np.diff(table["strength"]) <= 0).all()
+
+
+# --- order, scores, probabilities, checks ---------------------------------------------------------------------------
+
+
+def with_more(**fields):
+    """The graph a -> b of three variables, with what only some learners give."""
+    from dataclasses import replace
+
+    return replace(by_hand([("a", "b")], "abc"), **fields)
+
+
+def test_the_order_is_the_learners_own_or_one_of_the_graph():
+    assert with_more().causal_order == ["a", "b", "c"]
+    assert with_more(order=("c", "a", "b")).causal_order == ["c", "a", "b"]
+
+
+def test_the_complete_dag_has_every_pair_in_the_order():
+    for order in (("c", "a", "b"), ("a", "b", "c"), ()):
+        found = with_more(order=order)
+        rank = {name: place for place, name in enumerate(found.causal_order)}
+        frame = found.complete_dag
+        for a in "abc":
+            for b in "abc":
+                assert frame.loc[a, b] == (rank[a] < rank[b])
+
+
+def test_scores_are_the_learners_own_or_the_strengths():
+    plain = with_more().scores
+    assert plain.loc["a", "b"] == 1
+    assert plain.to_numpy().sum() == 1
+    own = np.arange(9.0).reshape(3, 3)
+    assert with_more(score=own).scores.loc["b", "c"] == own[1, 2]
+
+
+def test_what_only_some_learners_give_survives_saving(tmp_path):
+    rng = np.random.default_rng(0)
+    check = Check("new\nline", ("a", "b"), 0.25, 1e-300, False, "does not hold")
+    full = with_more(
+        order=("c", "a", "b"),
+        score=rng.random((3, 3)),
+        probability=rng.random((3, 3)),
+        probability_words="of 3 bags",
+        checks=(check, check._replace(holds=True)),
+    )
+    back = Result.load(full.save(tmp_path / "full"))
+    assert back.order == full.order
+    assert back.checks == full.checks
+    assert back.probability_words == full.probability_words
+    np.testing.assert_array_equal(back.score, full.score)
+    np.testing.assert_array_equal(back.probability, full.probability)
+    bare = Result.load(with_more().save(tmp_path / "bare"))
+    assert bare.order == ()
+    assert bare.checks == ()
+    assert bare.score is None
+    assert bare.probability is None
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["a", "b", "b"], ["a", "b", "x"], ["a", "b", "c", "a"], ["a", 1, "c"]])
+def test_an_order_that_does_not_name_every_variable_once_is_refused(tmp_path, order):
+    with_more(order=("a", "b", "c")).save(tmp_path)
+    spoil(tmp_path, lambda d: {**d, "order": order})
+    with pytest.raises(InputError, match="save it again"):
+        Result.load(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["score", "probability"])
+def test_scores_of_another_size_are_refused(tmp_path, key):
+    with_more(score=np.zeros((3, 3)), probability=np.zeros((3, 3))).save(tmp_path)
+    spoil(tmp_path, **{key: np.zeros((2, 3))})
+    with pytest.raises(InputError, match="do not fit"):
+        Result.load(tmp_path)
