@@ -48,7 +48,7 @@ ROOMS = {
         "checks",
         "parallel",
         *EVERYONE,
-    },  # fmt: skip
+    },
     "bootstrap": {"dependence", "engine", "problem", "parallel", *EVERYONE},
     "estimators": {"learn", "bootstrap", "knowledge", "result", "dependence", "optimal", *EVERYONE},
     "simulate": EVERYONE,

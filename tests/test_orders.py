@@ -65,7 +65,7 @@ def total(objective, order):
 def test_costs_along_an_order_are_those_of_ridge_regressions_solved_one_by_one(seed):
     T = table(d=6, seed=seed)
     order = np.random.default_rng(seed).permutation(6)
-    found = Objective(T, link=False).along(order)
+    found = Objective(T, link=False, evidence=0.0).along(order)
     np.testing.assert_allclose(found, [cost(T, order[:t], order[t]) for t in range(6)], atol=1e-7)
 
 
@@ -74,7 +74,7 @@ def test_a_rearranged_window_answers_as_the_whole_order_would(seed):
     """By factoring anew (from the first place on), by rotation (later), and after windows were taken over."""
     rng = np.random.default_rng(seed)
     T = table(d=6, seed=seed)
-    objective, factor = Objective(T, link=False), _Factor(T, rng.permutation(6))
+    objective, factor = Objective(T, link=False, evidence=0.0), _Factor(T, rng.permutation(6))
     for low in (2, 1, 0, 3, 1, 2):
         length = int(rng.integers(2, 7 - low))
         window = rng.permutation(factor.order[low : low + length])
@@ -93,12 +93,12 @@ def test_more_rows_than_functions_are_not_needed():
     T = table(d=6, n=12)
     order = np.arange(6)
     np.testing.assert_allclose(
-        Objective(T, link=False).along(order), [cost(T, order[:t], t) for t in range(6)], atol=1e-7
+        Objective(T, link=False, evidence=0.0).along(order), [cost(T, order[:t], t) for t in range(6)], atol=1e-7
     )
 
 
 def test_nothing_before_leaves_the_whole_variance():
-    found = Objective(table(), link=False).along(np.arange(5))
+    found = Objective(table(), link=False, evidence=0.0).along(np.arange(5))
     assert found[0] == pytest.approx(-2 * np.log(1 - 1 / 150) * (1 - getattr(orders, "EVIDENCE", 0.0)), abs=1e-12)
 
 
@@ -163,7 +163,7 @@ def test_a_search_ends_only_when_every_variable_was_looked_at_since_the_last_mov
 @pytest.mark.parametrize("window", [1, 2, 4])
 def test_a_narrow_window_gives_the_same_costs_and_ends_where_no_short_move_helps(window):
     T = table(d=6, n=100, seed=8)
-    objective = Objective(T, link=False)
+    objective = Objective(T, link=False, evidence=0.0)
     order, costs = search(objective, np.random.default_rng(1).permutation(6), NOTHING, window=window)
     np.testing.assert_allclose(costs, objective.along(order), atol=1e-7)
     for other in every_insertion(order):
@@ -182,7 +182,7 @@ def test_what_must_come_before_what_is_kept_from_any_start(seed):
     reach = before.copy()
     for k in range(6):
         reach |= reach[:, [k]] & reach[[k]]
-    objective = Objective(T, link=False)
+    objective = Objective(T, link=False, evidence=0.0)
     fitting = [np.array(p) for p in permutations(range(6)) if not np.tril(reach[np.ix_(p, p)]).any()]
     start = fitting[int(rng.integers(len(fitting)))]
     for window in (None, 2):
@@ -199,7 +199,7 @@ def test_what_must_come_before_what_is_kept_from_any_start(seed):
 def test_top_down_takes_the_least_residual_variance_each_time():
     T = table(d=5, seed=2)
     variance = np.array([3.0, 0.2, 1.0, 2.0, 0.5])
-    found = top_down(Objective(T, link=False), variance, NOTHING[:5, :5])
+    found = top_down(Objective(T, link=False, evidence=0.0), variance, NOTHING[:5, :5])
     taken, left = [], list(range(5))
     while left:
         taken.append(min(left, key=lambda j: cost(T, taken, j) + np.log(variance[j])))
@@ -210,7 +210,7 @@ def test_top_down_takes_the_least_residual_variance_each_time():
 def test_two_variables_are_put_in_the_better_of_both_orders():
     for seed in range(5):
         T = table(d=2, seed=seed)
-        objective = Objective(T, link=False)
+        objective = Objective(T, link=False, evidence=0.0)
         totals = {order: total(objective, np.array(order)) for order in ((0, 1), (1, 0))}
         for start in totals:
             found, _ = search(objective, np.array(start), NOTHING[:2, :2])
@@ -243,7 +243,7 @@ def test_columns_that_repeat_each_other_or_have_few_values_are_searched_all_the_
 def test_equal_variances_are_judged_by_the_mean_residual_variance():
     T = table(d=5, seed=6)
     variance = np.random.default_rng(0).uniform(0.5, 3, 5)
-    free = Objective(T, link=False)
+    free = Objective(T, link=False, evidence=0.0)
     order = np.array([3, 1, 0, 4, 2])
     left = np.exp(free.along(order)) * variance[order]
     assert total(replace(free, variance=variance), order) == pytest.approx(5 * np.log(np.mean(left)))

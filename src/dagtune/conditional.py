@@ -22,7 +22,6 @@ from dagtune.joint import Joint
 from dagtune.links import equal_bins, negentropy
 from dagtune.moments import Rows
 from dagtune.orders import Objective, Table, penalties, search, top_down
-from dagtune.parallel import parallel_map
 from dagtune.regression import Gram, Spline, measure_gram
 from dagtune.transforms import fit_bounded, fit_normal_scores
 
@@ -40,8 +39,11 @@ DISTINCT = 0.2
 ANYWHERE, WINDOW = 60, 12
 #: How far a variable may move at once while joint regressions are tried, and how many rows are their landmarks.
 JOINT_WINDOW = 5
-#: Joint regressions are searched with if, at the order found without, they lower the mean log V by this.
-JOINT_GAIN = 0.01
+#: Joint regressions are searched with if, at the order found without, they lower log V by this + 1/n on average.
+JOINT_GAIN = 0.0015
+
+#: -2 / n log likelihood a variable by which another kind of noise must win: over free variances, and over equal ones.
+SLIGHT, CLEAR = 0.02, 0.3
 
 Progress = Callable[[str, float], None]
 Transform = Callable[[np.ndarray], np.ndarray]
@@ -136,61 +138,58 @@ class Learner:
         before: np.ndarray,
         rng: np.random.Generator,
         *,
+        units: bool = True,
         threads: int = 1,
         stopped: Callable[[], None] = lambda: None,
     ) -> None:
         self.data = _measure(X)
         self.before, self.rng, self.threads, self.stopped = before, rng, threads, stopped
         self.n, self.d = X.shape
+        #: Rows that histograms and transforms saw: what is learned from them is paid for at their number.
+        self.seen = len(self.data.rows)
         self.window = None if self.d <= ANYWHERE else WINDOW
         #: A score that an attempt must reach where it starts to be searched for; None searches always.
         self.limit: float | None = None
         plain = self._objective()
-        self.first = top_down(plain, self.data.variance, before)
+        # Where the columns' units mean nothing, not even the place to start from may depend on them.
+        self.first = top_down(plain, self.data.variance if units else np.ones(self.d), before)
 
     def _objective(self, table: Table | None = None, **options: object) -> Objective:
         return Objective(table or self.data.table, stopped=self.stopped, **options)  # type: ignore[arg-type]
 
-    def _search(self, objective: Objective, starts: list[np.ndarray]) -> tuple[np.ndarray, float]:
-        """The best order from several starts."""
+    def _search(self, objective: Objective, start: np.ndarray) -> tuple[np.ndarray, float]:
+        """The best order from this start, and its score."""
+        order, costs = search(objective, start, self.before, window=self.window)
+        return order, objective.total(costs)
 
-        def one(start: np.ndarray) -> tuple[np.ndarray, float]:
-            order, costs = search(objective, start, self.before, window=self.window)
-            return order, objective.total(costs)
-
-        return min(parallel_map(one, starts, self.threads), key=lambda found: found[1])
-
-    def _random_start(self) -> np.ndarray:
-        """An order drawn at random among those that keep what must come before what."""
-        order: list[int] = []
-        left = list(self.rng.permutation(self.d))
-        while left:
-            order.append(next(j for j in left if not self.before[left, j].any()))
-            left.remove(order[-1])
-        return np.array(order)
+    def _better(self, objective: Objective, *orders: np.ndarray) -> np.ndarray:
+        """The order that the objective likes best as it stands."""
+        return min(orders, key=lambda order: float(np.sum(objective.scaled(objective.along(order), order))))
 
     def free(self) -> Attempt:
         """Gaussian noise of any variance."""
         objective = self._objective()
-        order, score = self._search(objective, [self.first, self._random_start()])
+        order, score = self._search(objective, self.first)
         return Attempt("free", order, score, objective)
 
     def equal(self, start: np.ndarray) -> Attempt:
         """Gaussian noise of one variance."""
         objective = self._objective(variance=self.data.variance)
-        order, score = self._search(objective, [self.first, start])
+        order, score = self._search(objective, self._better(objective, self.first, start))
         return Attempt("equal", order, score, objective)
 
     def non_gaussian(self, start: np.ndarray) -> Attempt:
         """Noise of any law; two parameters a variable are paid for, as if its law had a shape and a skewness."""
         objective = self._objective(any_noise=True)
-        order, score = self._search(objective, [start])
-        return Attempt("non-gaussian", order, score + 2 * self.d * np.log(self.n) / self.n, objective)
+        cost = 2 * self.d * np.log(self.seen) / self.seen
+        # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
+        order, score = self._search(objective, start)
+        return Attempt("non-gaussian", order, score + cost, objective)
 
     def bounded(self, start: np.ndarray) -> Attempt | None:
         """Post-nonlinear: targets of bounded variables through Johnson's SB, which has a bound on each side to pay."""
         fits = {int(j): fit_bounded(self.data.rows[:, j]) for j in np.flatnonzero(self.data.table.smooth)}
-        fee = 2 * np.log(self.n) / self.n
+        fee = 2 * np.log(self.seen) / self.seen
         chosen = {j: fit for j, fit in fits.items() if fit.change < -fee}
         if not chosen:
             return None
@@ -203,7 +202,7 @@ class Learner:
         """Post-nonlinear: normal scores as targets, and with ``both`` as causes too."""
         table = self.data.table
         J = np.array([2 * negentropy(y, table.bins) if s else 0.0 for y, s in zip(table.targets, table.smooth)])
-        fee = 4 * np.log(self.n) / self.n
+        fee = 4 * np.log(self.seen) / self.seen
         which = np.flatnonzero(fee < J)
         if not len(which):
             return None
@@ -226,11 +225,11 @@ class Learner:
         attempt = Attempt("post-nonlinear", start, there, objective, f"{words} of {count} variables")
         if self.limit is not None and there > self.limit:  # worse where it starts: not worth a search
             return attempt
-        order, score = self._search(objective, [start, self._random_start()])
+        order, score = self._search(objective, start)
         attempt = replace(attempt, order=order, score=score + cost)
         if scale is not None:
             alike = replace(objective, variance=scale)
-            order, _ = self._search(alike, [top_down(objective, scale, self.before), order])
+            order, _ = self._search(alike, self._better(alike, top_down(objective, scale, self.before), order))
             if _more_equal(*self.equality(order, objective, scale), self.n):
                 words = f"{attempt.words}, noise of one variance on that scale"
                 return replace(attempt, order=order, objective=alike, words=words)
@@ -248,23 +247,23 @@ class Learner:
         if objective.any_noise:
             return attempt, False
         m = min(len(self.data.rows), JOINT_ROWS)
-        rows = ((self.data.rows - self.data.gram.shift) / self.data.gram.scale)[:m]
+        some = np.linspace(0, self.seen - 1, m).astype(np.intp)  # spread out: the table may be sorted
+        rows = (self.data.rows[some] - self.data.gram.shift) / self.data.gram.scale
         joint = Joint(
             rows,
-            objective.table.targets[:, :m],
-            landmarks=int(np.clip(60 + m // 10, 60, 200)),
+            objective.table.targets[:, some],
+            landmarks=int(np.clip(60 + m // 10, 60, 150)),
             rng=np.random.default_rng(self.rng.integers(2**63)),
             threads=self.threads,
         )
         order = attempt.order
-        additive = replace(objective, variance=None).along(order)
+        additive = replace(objective, variance=None, evidence=0.0).along(order)
         together = joint.costs([order[:t] for t in range(self.d)], order)
-        if np.mean(np.maximum(additive - together, 0)) < JOINT_GAIN:
+        if np.mean(np.maximum(additive - together, 0)) < JOINT_GAIN + 1 / len(rows):
             return attempt, False
-        objective = replace(objective, joint=joint)
-        found, costs = search(objective, order, self.before, window=JOINT_WINDOW)
-        fees = attempt.score - attempt.objective.total(attempt.objective.scaled(additive, order))
-        return replace(attempt, order=found, score=objective.total(costs) + fees, objective=objective), True
+        objective = replace(objective, joint=joint, evidence=0.0)  # joint regressions are judged by GCV alone
+        found, _ = search(objective, order, self.before, window=JOINT_WINDOW)
+        return replace(attempt, order=found, objective=objective), True
 
 
 def _more_equal(left: float, before: float, n: int) -> bool:
@@ -287,16 +286,24 @@ def find_order(
     def stopped() -> None:
         tell("optimal", share)
 
-    learner = Learner(X, before, rng, threads=threads, stopped=stopped)
+    learner = Learner(X, before, rng, units=noise in ("auto", "equal"), threads=threads, stopped=stopped)
     share = 0.1
     free = learner.free()
     share = 0.4
     attempts = [free]
     chosen, decision = free, "free noise variances, as asked"
+    learner.limit = free.score if noise == "auto" else None
     if noise in ("auto", "post-nonlinear"):
-        learner.limit = free.score if noise == "auto" else None
-        tries = [learner.bounded(free.order), *(learner.scored(free.order, both=both) for both in (False, True))]
-        attempts += [one for one in tries if one is not None]
+        for attempt in (
+            lambda: learner.bounded(free.order),
+            lambda: learner.scored(free.order, both=False),
+            lambda: learner.scored(free.order, both=True),
+        ):
+            found = attempt()
+            if found is not None:
+                attempts.append(found)
+                if learner.limit is not None:
+                    learner.limit = min(learner.limit, found.score)
     share = 0.6
     if noise in ("auto", "non-gaussian"):
         attempts.append(learner.non_gaussian(free.order))
@@ -319,24 +326,21 @@ def _decide(attempts: list[Attempt], learner: Learner, noise: str) -> tuple[Atte
             return free, f"noise={noise!r} was asked for, but no variable has another scale that fits better: free"
         best = min(able, key=lambda one: one.score)
         return best, f"noise={noise!r} as asked" + (f" ({best.words})" if best.words else "")
-    rivals = [one for one in attempts if one.noise != "equal"]
-    for one in list(rivals):
-        if one.noise == "non-gaussian":
-            bare = free.objective.along(one.order) - one.objective.along(one.order)
-            if np.median(bare) <= 2 * np.log(n) / n:  # a few odd variables are not a law
-                rivals.remove(one)
-    best = min(rivals, key=lambda one: one.score)
-    margin = (free.score - best.score) * n / 2
-    if best is not free:
+    best = min(attempts, key=lambda one: one.score if one.noise != "equal" else np.inf)
+    if best.noise == "non-gaussian":
+        bare = free.objective.along(best.order) - best.objective.along(best.order)
+        if np.median(bare) <= 2 * np.log(n) / n:  # a few odd variables are not a law
+            best = min(attempts, key=lambda one: one.score if one.noise not in ("equal", best.noise) else np.inf)
+    gain = (free.score - best.score) / learner.d
+    told = f"{gain * learner.d * n / 2:.1f}" if best is not free else ""
+    equal = next(one for one in attempts if one.noise == "equal")
+    left, before = learner.equality(equal.order, equal.objective, learner.data.variance)
+    ratio = f"log residual variances vary by {left:.3g} against {before:.3g} of log variances"
+    alike = _more_equal(left, before, n)
+    # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like noise of another law.
+    if best is not free and gain > (CLEAR if alike else SLIGHT):
         words = f" ({best.words})" if best.words else ""
-        return best, f"{best.noise} noise{words}: log likelihood {margin:.1f} above free Gaussian noise, fees paid"
-    others = [one.score for one in attempts[1:] if one.noise != "equal"]
-    clear = f"; the next best is {(min(others) - free.score) * n / 2:.1f} behind in log likelihood" if others else ""
-    for one in attempts:
-        if one.noise == "equal":
-            left, before = learner.equality(one.order, one.objective, learner.data.variance)
-            ratio = f"log residual variances vary by {left:.3g} against {before:.3g} of log variances"
-            if _more_equal(left, before, n):
-                return one, f"equal noise variances: {ratio}{clear}"
-            return free, f"free noise variances: {ratio}, too much for equal ones{clear}"
-    return free, f"free noise variances{clear}"
+        return best, f"{best.noise} noise{words}: log likelihood {told} above free Gaussian noise, fees paid"
+    if alike:
+        return equal, f"equal noise variances: {ratio}"
+    return free, f"free noise variances: {ratio}, too much for equal ones"

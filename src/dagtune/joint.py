@@ -51,7 +51,7 @@ class Joint:
     def costs(self, sets: Sequence[np.ndarray], children: np.ndarray) -> np.ndarray:
         """log GCV of each child given its set."""
         keys = [np.sort(one).astype(np.int32).tobytes() for one in sets]
-        missing = {key: one for key, one in zip(keys, sets) if key not in self._known}
+        missing = {key: np.sort(one) for key, one in zip(keys, sets) if key not in self._known}
         for key, found in zip(missing, parallel_map(self._solve, list(missing.values()), self._threads)):
             self._known[key] = found
         return np.array([self._known[key][child] for key, child in zip(keys, children)])
@@ -63,7 +63,7 @@ class Joint:
         n, m = len(self._X), len(self._landmarks)
         X, squares = self._X[:, S], self._squares[:, S].sum(axis=1)
         K = X[self._landmarks] @ X.T
-        _arcsine(K, squares, squares[self._landmarks], np.float32(SPREAD / len(S)))
+        _arcsine(K, squares, squares[self._landmarks], np.float32(SPREAD / len(S)))  # type: ignore[arg-type]
         own = K[:, self._landmarks].astype(np.float64)
         mean = K.mean(axis=1)
         K64 = K.astype(np.float64) - mean[:, None]  # single precision is too coarse for the small eigenvalues

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 from dagtune.checks import check_residuals
 from dagtune.conditional import NOISES, Ordered, find_order
@@ -36,7 +36,7 @@ from dagtune.tuning import (
     formalize,
     resolve_two_cycles,
 )
-from dagtune.validation import InputError, Table, check_choice, read_table
+from dagtune.validation import InputError, Table, check_choice, check_count, read_table
 
 __all__ = [
     "ASSUMPTIONS",
@@ -350,8 +350,8 @@ CONDITIONAL_ASSUMPTIONS = (
     "the rows are independent and come from one process",
 )
 
-#: The least fall of a child's log variance that makes an edge, by name of the density.
-DENSITIES = {"sparse": 0.01, "balanced": 0.005, "dense": 0.001}
+#: The least probability of an edge, by name of the density; None adapts it to the table.
+DENSITIES = {"sparse": 0.5, "balanced": None, "dense": 0.05}
 
 
 def conditional_tuning(
@@ -373,18 +373,20 @@ def conditional_tuning(
     X : array (n, d), DataFrame, or path of a table
     noise : "auto" decides by the data and says so in the result; "equal" (noise of one variance), "free" (of any
         variances: the graph does not depend on the columns' units), "non-gaussian", "post-nonlinear"
-    density : "sparse" (few, sure edges), "balanced", "dense" (for intervention effects: missing edges cost more than
-        extra ones), or the least fall of a child's log variance that makes an edge
+    density : "sparse" (edges that are rather there than not: best F1), "dense" (all that might be there: a missing
+        edge spoils effects of interventions, an extra one does not), "balanced" (the first in sparse graphs, nearer
+        the second in dense ones), or the least probability of an edge, from 1 (none) to 0 (the complete DAG)
     knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
     bags : fit so many subsamples of 70 % of the rows too, and give the mean of their edge probabilities
     threads : how many; None is one a processor. The result does not depend on it
     drop_constant : leave constant columns out instead of refusing them
-    rng : seed or generator of the second start of the search, the landmarks and the subsamples
+    rng : seed or generator of the joint regressions' landmarks and of the subsamples
     progress : called as progress(phase, share done)
     """
     tell = progress or _silent
     check_choice("noise", noise, NOISES)
-    least_gain = _least_gain(density)
+    least_probability = _least_probability(density)
+    bags = check_count("bags", bags, least=0)
     table = read_table(X, drop_constant=drop_constant)
     known = Knowledge.of(knowledge)
     required, forbidden = known.matrices(table.names)
@@ -394,9 +396,9 @@ def conditional_tuning(
         found = find_order(table.values, before, noise=noise, rng=generator, threads=count_threads(threads), tell=tell)
         complete = _complete(found.chosen.order)
         rows = found.chosen.objective.table
-        selected = select_parents(rows, complete & ~forbidden, required, least_gain=least_gain)
+        selected = select_parents(rows, complete & ~forbidden, required, least_probability=least_probability)
     tell("deletion", 1.0)
-    phases, changes = _tuning_story(complete, required, forbidden, selected, least_gain)
+    phases, changes = _tuning_story(complete, required, forbidden, selected)
     graph = phases["formalization"]
     checks = check_residuals(residuals(rows, graph), found.values, graph, table.names)
     tell("formalization", 1.0)
@@ -407,8 +409,7 @@ def conditional_tuning(
         for k, seed in enumerate(seeds):
             tell("bags", k / bags)
             chosen = seed.permutation(len(table.values))[: max(int(0.7 * len(table.values)), 2)]
-            probability += _one_bag(table.values[np.sort(chosen)], known, table.names, noise, least_gain, seed) / bags
-    odds = selected.evidence.odds
+            probability += _one_bag(table.values[np.sort(chosen)], known, table.names, noise, seed) / bags
     return Result(
         names=table.names,
         graphs=phases,
@@ -426,14 +427,14 @@ def conditional_tuning(
             "decision": found.decision,
             "joint_regressions": found.joint_used,
             "density": _plain(density),
-            "least_gain": least_gain,
+            "least_probability": selected.least_probability,
             "bags": _plain(bags),
             "knowledge": known.as_mapping(),
             "rows": len(table.values),
             "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
         },
         order=tuple(table.names[i] for i in found.chosen.order),
-        score=1 / (1 + np.exp(-np.clip(odds, -700, 700))),
+        score=special.expit(selected.evidence.odds),
         probability=probability,
         probability_words=(
             f"mean over {bags} subsamples of 70 % of the rows of the posterior probability of an edge" if bags else ""
@@ -442,11 +443,11 @@ def conditional_tuning(
     )
 
 
-def _least_gain(density: str | float) -> float:
+def _least_probability(density: str | float) -> float | None:
     if isinstance(density, str):
         return DENSITIES[check_choice("density", density, DENSITIES)]
-    if not 0 < density < 1:
-        raise InputError(f"density={density!r} must be one of {', '.join(DENSITIES)}, or a gain between 0 and 1")
+    if not isinstance(density, (int, float, np.integer, np.floating)) or not 0 <= density <= 1:
+        raise InputError(f"density={density!r} must be one of {', '.join(DENSITIES)}, or a probability from 0 to 1")
     return float(density)
 
 
@@ -456,26 +457,26 @@ def _complete(order: np.ndarray) -> np.ndarray:
     return rank[:, None] < rank
 
 
-def _one_bag(
-    values: np.ndarray, known: Knowledge, names: Any, noise: str, least_gain: float, rng: np.random.Generator
-) -> np.ndarray:
+def _one_bag(values: np.ndarray, known: Knowledge, names: Any, noise: str, rng: np.random.Generator) -> np.ndarray:
     """(d, d) edge probabilities of one subsample, given the order it finds; a column constant in it has no edges."""
     d = values.shape[1]
-    varied = np.flatnonzero(values.std(axis=0) > 0)
+    varied = np.flatnonzero(values.min(axis=0) < values.max(axis=0))
     required, forbidden = (matrix[np.ix_(varied, varied)] for matrix in known.matrices(names))
     before = known.before(names)[np.ix_(varied, varied)]
     found = np.zeros((d, d))
+    if len(varied) < 2:
+        return found
     with one_blas_thread():
         ordered = find_order(values[:, varied], before, noise=noise, rng=rng)
         rows = ordered.chosen.objective.table
         allowed = _complete(ordered.chosen.order) & ~forbidden
-        odds = select_parents(rows, allowed, required, least_gain=least_gain).evidence.odds
-    found[np.ix_(varied, varied)] = np.where(required, 1.0, 1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+        odds = select_parents(rows, allowed, required).evidence.odds
+    found[np.ix_(varied, varied)] = np.where(required, 1.0, special.expit(odds))
     return found
 
 
 def _tuning_story(
-    complete: np.ndarray, required: np.ndarray, forbidden: np.ndarray, selected: Selected, least_gain: float
+    complete: np.ndarray, required: np.ndarray, forbidden: np.ndarray, selected: Selected
 ) -> tuple[Phases, list[Change]]:
     """The graph after each phase and each change with its numbers."""
     informed = complete & ~forbidden
@@ -489,10 +490,10 @@ def _tuning_story(
     rules = {
         "knowledge": ("forbid", "prior knowledge forbids it"),
         "deletion": ("delete", "given the other causes that remain it explains no more than chance would"),
-        "addition": ("add", f"over all candidates, the odds are that it lowers log variance by {least_gain:g} or more"),
+        "addition": ("add", f"compared with all candidates its probability exceeds {selected.least_probability:.2g}"),
         "formalization": (
             "remove",
-            f"over all candidates, the odds are against its lowering log variance by {least_gain:g} or more",
+            f"compared with all candidates its probability is not above {selected.least_probability:.2g}",
         ),
     }
     changes = []
@@ -509,7 +510,7 @@ def _numbers(selected: Selected, cause: int, effect: int) -> tuple[Measured, ...
     evidence = selected.evidence
     return (
         Measured("fall of log variance", effect, (cause,), float(evidence.gain[cause, effect])),
-        Measured("log odds", effect, (cause,), float(evidence.odds[cause, effect])),
+        Measured("probability", effect, (cause,), float(special.expit(evidence.odds[cause, effect]))),
     )
 
 

@@ -10,7 +10,7 @@ the divergence of a histogram from the Gaussian,
     J = sum_b p_b log(m p_b) - (m - 3) / (2 n),
 
 over m bins that a Gaussian with the residuals' mean and variance would fill equally (the subtracted term is what pure
-chance adds, two bins fewer because mean and variance are fitted). Binning can only lower a divergence, so J is cautious.
+chance adds, two bins fewer because mean and variance are fitted). Binning can only lower a divergence: J is cautious.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _BINS, _REACH = 64, 2.5
 _KNOTS = (-1.2, -0.4, 0.4, 1.2)
 #: Degrees of freedom that a bent link costs beyond the straight line.
 LINK_FREEDOM = 2 + len(_KNOTS)
-#: Resolution of the table that finds a Gaussian bin: cells a deviation, deviations on each side.
-_CELLS, _SIDE = 64, 5
+#: Resolution of the table that finds a Gaussian bin: cells a deviation, deviations on each side. With coarse cells the
+#: bins are not equally likely, and a Gaussian seems to be none.
+_CELLS, _SIDE = 512, 5
 
 
 def _link_basis() -> np.ndarray:
@@ -46,7 +47,7 @@ def equal_bins(n: int) -> np.ndarray:
     """Table of cells -> bin, the bins equally likely under a Gaussian; their number grows as n^0.4."""
     bins = int(np.clip(2 * n**0.4, 8, 64))
     centres = (np.arange(2 * _SIDE * _CELLS) + 0.5) / _CELLS - _SIDE
-    return np.minimum((special.ndtr(centres) * bins).astype(np.int64), bins - 1)
+    return np.minimum((special.ndtr(centres) * bins).astype(np.int16), np.int16(bins - 1))
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -112,7 +113,7 @@ def link_fit(u: np.ndarray, e: np.ndarray) -> tuple[float, np.ndarray, np.ndarra
     for b in range(_BINS):
         low, high = max(b - 1, 0), min(b + 1, _BINS - 1)
         slope[b] = (values[high] - values[low]) / (width * (high - low))
-    gain = -np.log(max(1 - explained / (e * e).sum(), 1e-9))
+    gain = -np.log(max(1 - explained / max((e * e).sum(), 1e-300), 1e-9))
     return gain, values[where], slope[where]
 
 
@@ -171,7 +172,7 @@ def judge(
         if deviation > 1e-4:
             where, count, total = _bin_sums(u, e, deviation)
             explained, values = _bend(count, total, n)
-            gain = -np.log(max(1 - explained / left, 1e-9)) - fee[a]
+            gain = -np.log(max(1 - explained / max(left, 1e-300), 1e-9)) - fee[a]
             if gain > 0:
                 off[a] = gain
                 bent = True

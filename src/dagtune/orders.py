@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ __all__ = ["SETTINGS", "Objective", "Table", "penalties", "search", "top_down"]
 SETTINGS = ((1.0, 0.001), (1.0, 0.1), (0.3, 3.0), (0.05, 10.0))
 #: The least share of rows that must be left to the noise.
 _ROOM = 0.05
+#: A regression that leaves this share of a variance or more is a weak one.
+WEAK = 0.1
 
 
 def penalties(roughness: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
@@ -41,7 +44,7 @@ def penalties(roughness: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
     """
     found = np.empty((len(SETTINGS), len(roughness)))
     for k, (bent, ridge) in enumerate(SETTINGS):
-        for a, b in zip(starts[:-1], starts[1:]):
+        for a, b in pairwise(starts):
             variance = np.ones(b - a)
             variance[1:] = bent**2 * roughness[a + 1 : a + 2] / roughness[a + 1 : b]
             found[k, a:b] = ridge / n / variance
@@ -116,13 +119,17 @@ class _Factor:
             parts = []
             for P in table.penalty:
                 Q = _factor(G + np.diag(P[at]))[1]
-                parts.append((_spread(Q, at, len(P)), Q @ cross))
+                parts.append((_spread(Q, at, len(P)), Q @ cross, -2 * np.log(np.diag(Q)) - np.log(P[at])))
             return _Arranged(table, ends, None, parts)
         if not self.L:
             self.refresh()
         a, b = ends[0], ends[-1]
         turns = self._turns(low, order)
-        parts = [(M @ Q[a:b], M @ Z[a:b]) for (M, _), Q, Z in zip(turns, self.Q, self.Z)]
+        at = table.functions_of(order)
+        parts = [
+            (M @ Q[a:b], M @ Z[a:b], 2 * np.log(np.diag(turned)) - np.log(P[at]))
+            for (M, turned), Q, Z, P in zip(turns, self.Q, self.Z, table.penalty)
+        ]
         return _Arranged(table, ends, self, parts)
 
     def _moved(self, low: int, order: np.ndarray) -> np.ndarray:
@@ -167,7 +174,11 @@ class _Arranged:
     """Rows of Q and Z of a rearranged window, with the unchanged ones before it; answers for its prefixes."""
 
     def __init__(
-        self, table: Table, ends: np.ndarray, before: _Factor | None, parts: list[tuple[np.ndarray, np.ndarray]]
+        self,
+        table: Table,
+        ends: np.ndarray,
+        before: _Factor | None,
+        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
     ) -> None:
         self.table, self.ends, self.before, self.parts = table, ends, before, parts
 
@@ -179,16 +190,22 @@ class _Arranged:
         best, freedom = np.full(pairs, np.inf), np.zeros(pairs)
         weights = np.zeros((pairs, len(table.products)))
         unique, which = np.unique(children, return_inverse=True)
-        for k, (Q, Z) in enumerate(self.parts):
+        for k, (Q, Z, size) in enumerate(self.parts):
             P = table.penalty[k]
-            w, explained, used = np.zeros((len(unique), len(P))), np.zeros(len(unique)), 0.0
+            w, explained, used, behind = np.zeros((len(unique), len(P))), np.zeros(len(unique)), 0.0, 0.0
             if self.before is not None:
                 head, reach = self.before.Z[k][:first, unique], self.before.Q[k][:first]
                 w, explained = head.T @ reach, np.einsum("ac,ac->c", head, head)
                 used = first - np.sum((reach * reach) @ P)
+                behind = 2 * np.sum(np.log(np.diag(self.before.L[k])[:first])) - np.sum(
+                    np.log(P[table.functions_of(self.before.order)[:first]])
+                )
             edf = used + np.concatenate([[0.0], np.cumsum(1 - (Q * Q) @ P)])[rows]
-            W, V = _weights(Q, Z, rows, which, unique, P, w, explained, table.power)
+            W, V, S = _weights(Q, Z, rows, which, unique, P, w, explained, table.power)
             gcv = np.log(V) - 2 * np.log(np.maximum(1 - (1 + edf) / n, _ROOM))
+            occam = behind + np.concatenate([[0.0], np.cumsum(size)])[rows]
+            weak = np.minimum(V / (WEAK * table.power[children]), 1.0)
+            gcv += objective.evidence * weak * (np.log(S) + occam / n - gcv)
             better = gcv < best
             best[better], freedom[better], weights[better] = gcv[better], edf[better], W[better]
         return objective.finish(best, freedom, weights, children)
@@ -205,10 +222,13 @@ def _weights(
     start: np.ndarray,
     explained: np.ndarray,
     power: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weights and residual variance of each pair: ``start`` and ``explained`` are those of the rows before."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights, residual variance, and the same with the penalty, of each pair.
+
+    ``start`` and ``explained`` are the weights and the explained squares of the rows before.
+    """
     pairs, D = len(rows), Q.shape[1]
-    W, V = np.empty((pairs, D)), np.empty(pairs)
+    W, V, S = np.empty((pairs, D)), np.empty(pairs), np.empty(pairs)
     arranged = np.argsort(which * (Q.shape[0] + 1) + rows)  # one child after the other, its prefixes growing
     w = np.empty(D)
     done, total, last = 0, 0.0, -1
@@ -227,8 +247,9 @@ def _weights(
         for j in range(D):
             W[a, j] = w[j]
             penalty += P[j] * w[j] * w[j]
+        S[a] = max(power[unique[child]] - total, LEAST)
         V[a] = max(power[unique[child]] - total - penalty, LEAST)
-    return W, V
+    return W, V, S
 
 
 def _factor(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -256,6 +277,8 @@ class Objective:
     negentropy of its residuals. With ``variance`` (d,) all variables are taken to have noise of one variance in the
     table's units, and the cost is ``V variance`` instead of its logarithm: the sum's logarithm is, up to constants, the
     Gaussian likelihood. ``joint`` offers another regression, of all parents together: see :mod:`dagtune.joint`.
+    ``evidence`` is the share of the marginal likelihood in the judgement of weak regressions, the rest is GCV's: the
+    first is surer where signals are weak, and wrong where they are strong.
     """
 
     table: Table
@@ -263,6 +286,7 @@ class Objective:
     variance: np.ndarray | None = None
     joint: Any = None
     link: bool = True
+    evidence: float = 0.5
     stopped: Callable[[], None] = field(default=lambda: None)
 
     def finish(self, gcv: np.ndarray, freedom: np.ndarray, weights: np.ndarray, children: np.ndarray) -> np.ndarray:
@@ -324,16 +348,18 @@ def search(
     window = d if window is None else window
     factor = _Factor(objective.table, order)
     current = objective.scaled(objective.along(order), factor.order)
-    unmoved = 0
+    settled: set[int] = set()  # those looked at since the last move: not the same as the last d looks
     for _ in range(sweeps):
         factor.L = []  # rounding of the last sweep's rotations is gone
         for x in factor.order.copy():
             objective.stopped()
             here, low, current = _best_place(objective, factor, current, x, before, window)
-            unmoved = 0 if here is not None else unmoved + 1
-            if here is not None:
+            if here is None:
+                settled.add(int(x))
+            else:
+                settled.clear()
                 factor.rearrange(low, here)
-            if unmoved >= d:
+            if len(settled) == d:
                 return factor.order, current
     return factor.order, current
 
@@ -344,7 +370,7 @@ def _best_place(
     """The rearranged window that moves x to its best place (None if it stands there), where it begins, and the costs.
 
     With r the others in the window, in order: ``without`` is the cost of each given those before it, x not among them;
-    ``behind`` the same with x among them; ``own`` the cost of x at each place. The costs at the present place are known.
+    ``behind`` the same with x among them; ``own`` the cost of x at each place. Those at the present place are known.
     """
     order = factor.order
     at = int(np.flatnonzero(order == x)[0])

@@ -22,15 +22,19 @@ from scipy import special
 from dagtune.links import LINK_FREEDOM, link_fit
 from dagtune.orders import Table
 
-__all__ = ["Evidence", "Selected", "residuals", "select_parents"]
+__all__ = ["LEAST_GAIN", "Evidence", "Selected", "residuals", "select_parents"]
 
+#: The least fall of a child's log variance that makes an edge.
+LEAST_GAIN = 0.01
+#: Between these densities the least log odds of an edge go from 0 to _LENIENT.
+_DENSE, _LENIENT = (0.42, 0.52), -2.0
 #: Effect sizes of the mixture: none, then doubling.
 _DOUBLINGS = np.arange(-1, 15)
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """(d, d) numbers of every candidate parent (row) of a child (column), NaN where it is none.
+    """(d, d) numbers of every candidate parent (row) of a child (column), NaN (odds: -inf) where it is none.
 
     ``chi`` and ``freedom`` are chi2 and nu, ``gain`` is the fall of the child's log variance when the candidate joins
     the kept parents, ``odds`` the posterior log odds that it exceeds the least gain that counts.
@@ -49,6 +53,7 @@ class Selected:
     deleted: np.ndarray
     graph: np.ndarray
     evidence: Evidence
+    least_probability: float
 
 
 def select_parents(
@@ -56,10 +61,13 @@ def select_parents(
     allowed: np.ndarray,
     required: np.ndarray,
     *,
-    least_gain: float,
-    threshold: float = 0.0,
+    least_gain: float = LEAST_GAIN,
+    least_probability: float | None = None,
 ) -> Selected:
-    """Parents of every child among the ``allowed`` (boolean (d, d), acyclic); ``required`` ones are never deleted."""
+    """Parents of every child among the ``allowed`` (boolean (d, d), acyclic); ``required`` ones are never deleted.
+
+    An edge is kept above ``least_probability``; None adapts it to how dense the graph seems to be.
+    """
     d = table.width
     deleted = np.zeros((d, d), dtype=bool)
     chi, freedom, gain, room = (np.full((d, d), np.nan) for _ in range(4))
@@ -76,12 +84,27 @@ def select_parents(
         deleted[candidates[kept], child] = True
     odds = np.full((d, d), -np.inf)
     judged = ~np.isnan(chi)
-    odds[judged] = _pooled_odds(chi[judged], freedom[judged], table.n, room[judged], least_gain)
-    return Selected(deleted, (odds > threshold) | (required & allowed), Evidence(chi, freedom, gain, odds))
+    if judged.any():
+        odds[judged] = _pooled_odds(chi[judged], freedom[judged], table.n, room[judged], least_gain)
+    probability = special.expit(odds)
+    if least_probability is None:
+        least_probability = _adapted(float(probability[judged].mean()) if judged.any() else 0.0)
+    graph = judged & ((probability > least_probability) | required)
+    return Selected(deleted, graph, Evidence(chi, freedom, gain, odds), least_probability)
+
+
+def _adapted(density: float) -> float:
+    """The least probability of an edge: 1/2 in a sparse graph, less where about half of all pairs are joined.
+
+    A missing edge leaves a back door open for every pair it confounds, an extra one in the right order opens none. In a
+    dense graph the first is what hurts; in a sparse one the extra edges would soon outnumber the true ones.
+    """
+    share = np.clip((density - _DENSE[0]) / (_DENSE[1] - _DENSE[0]), 0, 1)
+    return float(special.expit(share * _LENIENT))
 
 
 def residuals(table: Table, graph: np.ndarray) -> np.ndarray:
-    """(d, rows) of what each variable's parents in the graph leave of it, bent links included; its rows are the table's.
+    """(d, rows) of what each variable's parents in the graph leave of it, bent links included, at the table's rows.
 
     A variable without parents is left as it is.
     """
