@@ -37,11 +37,7 @@ def test_without_arguments_the_program_shows_its_help(capsys):
     assert capsys.readouterr().out == f"dagtune {dagtune.__version__}\n"
 
 
-#: These two are not ours to word; their examples are on their way.
-UNDER_WAY = [pytest.param(verb, marks=pytest.mark.xfail(reason="no example yet")) for verb in VERBS[5:]]
-
-
-@pytest.mark.parametrize("verb", [*VERBS[:5], *UNDER_WAY])
+@pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_fits_a_screen_and_shows_an_example(verb, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     assert main([verb, "--help"]) == 0

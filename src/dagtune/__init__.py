@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dagtune import baselines, datasets, graph, metrics, simulate
+    from dagtune import audit, baselines, datasets, experiments, graph, metrics, report, simulate
     from dagtune.bootstrap import EdgeConfidence
     from dagtune.dependence import (
         Dependence,
@@ -39,9 +39,11 @@ _HOMES = {
     "Knowledge": "knowledge",
     "OptimalTuning": "estimators",
     "Result": "result",
+    "audit": None,
     "baselines": None,
     "datasets": None,
     "dependence_blocks": "dependence",
+    "experiments": None,
     "graph": None,
     "hsic": "dependence",
     "hsic_test": "dependence",
@@ -49,6 +51,7 @@ _HOMES = {
     "measure_dependence": "dependence",
     "metrics": None,
     "register_kernel": "kernels",
+    "report": None,
     "simulate": None,
 }
 
@@ -65,9 +68,11 @@ __all__ = [
     "OptimalTuning",
     "Result",
     "__version__",
+    "audit",
     "baselines",
     "datasets",
     "dependence_blocks",
+    "experiments",
     "graph",
     "hsic",
     "hsic_test",
@@ -75,6 +80,7 @@ __all__ = [
     "measure_dependence",
     "metrics",
     "register_kernel",
+    "report",
     "simulate",
 ]
 

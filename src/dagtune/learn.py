@@ -480,9 +480,10 @@ def _tuning_story(
 ) -> tuple[Phases, list[Change]]:
     """The graph after each phase and each change with its numbers."""
     informed = complete & ~forbidden
-    phases = {
-        "optimal": complete,
-        "knowledge": informed,
+    phases = {"optimal": complete}
+    if not np.array_equal(informed, complete):
+        phases["knowledge"] = informed
+    phases |= {
         "deletion": selected.deleted,
         "addition": selected.deleted | selected.graph,
         "formalization": selected.graph,

@@ -19,8 +19,8 @@ __all__ = ["register"]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    app.command("reproduce")(reproduce)
-    app.command("report")(report)
+    app.command("reproduce", epilog="Example: dagtune reproduce fig5 --sizes 10,20 --repeats 2 --out run")(reproduce)
+    app.command("report", epilog="Example: dagtune report run")(report)
 
 
 def reproduce(
