@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.measure import machine
 
 HERE = Path(__file__).parent
-SECTIONS = ("engine", "ot", "baselines")
+SECTIONS = ("engine", "ot", "baselines", "conditional")
 
 
 def write(path: Path, text: str) -> None:
@@ -45,6 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
     parser.add_argument("--render", action="store_true", help="only rewrite the page from the stored numbers")
+    parser.add_argument("--prototype", metavar="PATH", help="folder of the lab's prototype, to run it beside ours")
     chosen = parser.parse_args()
     unknown = set(chosen.sections) - set(SECTIONS)
     if unknown:
@@ -52,7 +53,8 @@ def main() -> None:
     for name in [] if chosen.render else chosen.sections or SECTIONS:
         print(f"measuring {name} ...", flush=True)
         section = importlib.import_module(f"benchmarks.{name}")
-        kept = {"found": section.measure(), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
+        options = {"prototype": chosen.prototype} if name == "conditional" else {}
+        kept = {"found": section.measure(**options), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
         write(HERE / "results" / f"{name}.json", json.dumps(kept, indent=1) + "\n")
         if hasattr(section, "draw"):
             (HERE.parent / "docs" / "img").mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,128 @@
+"""ConditionalTuning beside the lab's prototype on the same tables (processor seconds, SID, F1), and at its largest."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import in_child, with_memory
+
+MODELS = ("mlp100", "mlp2", "tanh", "sigmoid-mix", "abs", "mlp-tanh", "abs-tanh")
+#: size -> development seeds; d = 40 takes the prototype a third of a minute a table.
+SEEDS = {"d10": range(90, 95), "d20": range(90, 93), "d40": range(90, 91)}
+
+
+def beside_prototype(size: str, standardize: bool, prototype: str | None) -> dict[str, Any]:
+    """Means over the models and seeds of one size, both methods on the same tables, taking turns, on one thread."""
+    import numpy as np
+
+    from dagtune.learn import conditional_tuning
+    from dagtune.metrics import f1, sid
+    from dagtune.simulate import SIZES, random_dag, sample
+
+    methods = {"ours": lambda X: _ours(conditional_tuning(X, rng=0, threads=1))}
+    if prototype is not None:
+        methods["prototype"] = _prototype(prototype)
+    small = np.random.default_rng(0).normal(size=(60, 3))
+    for method in methods.values():
+        method(small)  # compiled now
+    rows: dict[str, list[list[float]]] = {name: [] for name in methods}
+    for model in MODELS:
+        for seed in SEEDS[size]:
+            truth = random_dag(SIZES[size].nodes, SIZES[size].edges, rng=seed)
+            X = sample(truth, model, n=SIZES[size].rows, rng=seed, standardize=standardize).to_numpy()
+            for name, method in methods.items():
+                start = time.process_time()
+                order, guess = method(X)
+                rank = np.argsort(order)
+                scores = [sid(truth, rank[:, None] < rank), sid(truth, guess), f1(truth, guess)]
+                rows[name].append([time.process_time() - start, *scores])
+    means = {name: [float(value) for value in np.mean(found, axis=0)] for name, found in rows.items()}
+    return {"size": size, "standardize": standardize, "tables": len(rows["ours"]), "means": means}
+
+
+def _ours(result: Any) -> tuple[list[int], Any]:
+    return [result.names.index(name) for name in result.order], result.matrix
+
+
+def _prototype(folder: str) -> Any:
+    """The lab code as its README calls it."""
+    sys.path.insert(0, str(Path(folder).resolve()))
+    from edges import edges  # type: ignore[import-not-found]
+    from iil import learn  # type: ignore[import-not-found]
+
+    def run(X: Any) -> tuple[Any, Any]:
+        order, gram, _ = learn(X, ng=True, ns=True, eqrat=0.5, eqadd=3.0, eqng=0.0)
+        return order, edges(gram, order) > 0
+
+    return run
+
+
+def wide() -> dict[str, Any]:
+    """d = 200, n = 2000, two edges a node."""
+    return _large(200, 400, 2000)
+
+
+def long() -> dict[str, Any]:
+    """d = 20, n = 10^6, two edges a node."""
+    return _large(20, 40, 10**6)
+
+
+def _large(nodes: int, edges: int, rows: int) -> dict[str, Any]:
+    from dagtune import ConditionalTuning
+    from dagtune.metrics import f1, sid
+    from dagtune.simulate import random_dag, sample
+
+    truth = random_dag(nodes, edges, rng=90)
+    X = sample(truth, "tanh", n=rows, rng=90).to_numpy()
+    ConditionalTuning(random_state=0).fit(X[:500, :5])
+    seconds, megabytes, fitted = with_memory(lambda: ConditionalTuning(random_state=0).fit(X))
+    found = fitted.result_
+    return {
+        "nodes": nodes,
+        "rows": rows,
+        "seconds": seconds,
+        "MiB": megabytes,
+        "order_sid": int(sid(truth, found.complete_dag.to_numpy())),
+        "f1": float(f1(truth, found.matrix)),
+    }
+
+
+def measure(prototype: str | None = None) -> dict[str, Any]:
+    beside = []
+    for size in SEEDS:
+        for standardize in (False, True) if size != "d40" else (False,):
+            beside.append(in_child(beside_prototype, size, standardize, prototype))
+            print(f"  {beside[-1]}", flush=True)
+    return {"beside": beside, "large": [in_child(wide), in_child(long)]}
+
+
+def render(found: dict[str, Any]) -> str:
+    lines = [
+        "## The conditional learner\n",
+        "Beside the lab's prototype on the same tables, one thread, means over the seven printed models (development "
+        "seeds from 90): processor seconds, SID of the complete DAG of the order, SID and F1 of the default graph.\n",
+        "| tables | ours | prototype | time ratio |",
+        "|---|---|---|---|",
+    ]
+    for one in found["beside"]:
+        kind = "standardised" if one["standardize"] else "raw"
+        ours, theirs = one["means"]["ours"], one["means"].get("prototype")
+        ratio = "" if theirs is None else f"**{ours[0] / theirs[0]:.2f}**"
+        lines.append(
+            f"| {one['tables']} of {one['size']}, {kind} | {_cell(ours)} | {'' if theirs is None else _cell(theirs)} | "
+            f"{ratio} |"
+        )
+    lines += [
+        f"\nd = {one['nodes']}, n = {one['rows']}: {one['seconds']:.0f} s, {one['MiB']:.0f} MiB over the data, order "
+        f"SID {one['order_sid']}, F1 {one['f1']:.2f} (printed tanh, two edges a node)."
+        for one in found["large"]
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(means: list[float]) -> str:
+    seconds, order, graph, f1 = means
+    return f"{seconds:.2f} s, SID {order:.0f}; {graph:.0f}, F1 {f1:.2f}"
