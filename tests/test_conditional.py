@@ -414,6 +414,21 @@ def test_any_table_gives_a_dag_the_same_each_time(kinds, n, seed, extra, noise):
     assert learn(X, noise=noise).changes == found.changes
 
 
+@pytest.mark.parametrize("tail", [1, 3, 6, 10])
+@pytest.mark.parametrize("n", [5, 8, 50, 300])
+def test_functions_of_a_very_long_tail_are_sound(tail, n):
+    """Knots that lie from 1e-5 to 1e5 apart: no function without variance, none rougher than nothing."""
+    for seed in range(5):
+        x = np.exp(tail * np.random.default_rng(seed).normal(size=n))
+        T = _measure(np.column_stack([x, np.arange(n)])).table
+        F = T.functions[: T.starts[1]]
+        assert np.isfinite(T.products).all()
+        assert (T.penalty > 0).all()
+        assert np.isfinite(T.penalty).all()
+        assert len(F) >= 1
+        np.testing.assert_allclose(F[0], (x - x.mean()) / x.std(), atol=1e-3 * n)
+
+
 @pytest.mark.slow
 @given(st.data())
 @settings(max_examples=400)

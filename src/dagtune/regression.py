@@ -54,6 +54,8 @@ LEAST = 1e-12
 _SAMPLE = 50_000
 #: Functions with a smaller share of their variance on the rows than this exist only between the rows.
 _SEEN = 1e-7
+#: Knots of a very long tail are this share of the range apart at least: roughness goes with the inverse cube.
+_APART = 1e-6
 #: A smoothing parameter runs from "roughest function hardly touched" to "second smoothest function as good as gone".
 _FREEST, _STRAIGHT = 1e-6, 1e6
 
@@ -194,8 +196,11 @@ def _place_knots(spline: Spline, sample: np.ndarray, low: float, high: float) ->
         step = (high - low + 2 * margin) / pieces
         return low - margin + step * np.arange(-3, pieces + 4)
     inner = np.quantile(np.unique(sample), np.arange(1, pieces) / pieces)
-    inner = np.unique(inner[(inner > low) & (inner < high)])
-    return np.concatenate([np.full(4, low), inner, np.full(4, high)])
+    apart, kept = _APART * (high - low), [low]
+    for knot in inner:
+        if kept[-1] + apart < knot < high - apart:
+            kept.append(knot)
+    return np.concatenate([np.full(4, low), kept[1:], np.full(4, high)])
 
 
 def _turn_smoothest_first(
@@ -214,9 +219,13 @@ def _turn_smoothest_first(
     kappa = np.trace(C) / np.trace(P)
     mu, vectors = linalg.eigh(P, C + kappa * P)
     vectors = vectors[:, 1 - kappa * mu > _SEEN][:, : spline.functions]
-    vectors /= np.sqrt(np.einsum("ar,ab,br->r", vectors, C, vectors))
+    spread = np.einsum("ar,ab,br->r", vectors, C, vectors)
+    vectors /= np.sqrt(np.where(spread > 0, spread, np.nan))
     roughness = np.einsum("ar,ab,br->r", vectors, P, vectors)
     roughness[0] = 0.0  # the line, up to rounding
+    # Where knots lie very unevenly, rounding spoils the roughest functions: they are left out.
+    sound = int(np.argmin(np.append(roughness[1:] > np.maximum(roughness[:-1], 0), False))) + 1
+    vectors, roughness = vectors[:, :sound], roughness[:sound]
     turn = Q @ vectors
     line = np.array([knots[a + 1 : a + 4].mean() for a in range(k)])  # x itself, in B-splines
     if line @ square @ turn[:, 0] - (line @ mean) * (mean @ turn[:, 0]) < 0:
