@@ -54,8 +54,8 @@ LEAST = 1e-12
 _SAMPLE = 50_000
 #: Functions with a smaller share of their variance on the rows than this exist only between the rows.
 _SEEN = 1e-7
-#: Knots of a very long tail are this share of the range apart at least: roughness goes with the inverse cube.
-_APART = 1e-6
+#: Knots are this share of the range apart at least: roughness goes with the inverse cube of their distance.
+_APART = 1e-4
 #: A smoothing parameter runs from "roughest function hardly touched" to "second smoothest function as good as gone".
 _FREEST, _STRAIGHT = 1e-6, 1e6
 
