@@ -14,7 +14,7 @@ setup: $(READY)  ## Build the virtual environment
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines,dask]'
 	@touch $@
 
 demo: $(READY)   ## Learn from bundled real data, print what was found, say where the report is

@@ -209,10 +209,11 @@ def test_a_file_of_100_mb_shows_progress_while_it_is_read(tmp_path):
         text=True,
     )
     assert "starting" in next(program.stdout)
-    lines = [next(program.stdout) for _ in range(3)]
+    lines = [next(program.stdout)]
+    while "reading big.csv" in lines[-1] and not ("%" in lines[-1] and "left" in lines[-1]):
+        lines.append(next(program.stdout))  # the first ones may come before the time left can be told
     program.terminate()
     program.wait(timeout=60)
     program.stdout.close()
-    assert "reading big.csv" in lines[0]
-    assert all("reading big.csv" in line and "%" in line and "left" in line for line in lines[1:])
+    assert all("reading big.csv" in line for line in lines)
     assert not Path(tmp_path / "out").exists()
