@@ -45,9 +45,9 @@ def main() -> None:
             ]
             axes.plot(sizes, shares, dashes, marker=marker, label=label)
         axes.axhline(1, color="grey", linewidth=0.8)
-        axes.set(xlabel="variables", xticks=sizes, title="standardised" if standardized else "raw", ylim=(0, None))
+        axes.set(xlabel="variables", xticks=sizes, title="standardised" if standardized else "raw", ylim=(0, 1.25))
     panels[0].set_ylabel("SID / SID of a random complete DAG")
-    panels[1].legend(loc="lower left", fontsize=8)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     figure.savefig(HERE / "conditional.png", dpi=90)
 
 
