@@ -330,7 +330,8 @@ class Fit:
             # The functions have unit covariance over the rows, so V's eigenvectors are those of the block of H.
             values, vectors = np.linalg.eigh(H[block, block])
             z = (vectors.T @ self.weights[block]) / np.sqrt(np.maximum(values, RIDGE) * noise)
-            found[k] = _wald_p_value(z[::-1], min(float(ranks[k]), float(size)), residual)
+            rank = min(max(float(ranks[k]), 0.0), float(size))  # rounding can take it below 0 where columns copy others
+            found[k] = _wald_p_value(z[::-1], rank, residual)
         return found
 
     @property
