@@ -297,7 +297,7 @@ def test_every_number_of_ours_on_the_committed_page_comes_from_lines_of_the_file
 
 
 def sound_cells():
-    """Finished cells, but for tables whose columns nearly copy sums of others: there another BLAS gives other digits."""
+    """Finished cells, but not of columns that nearly copy sums of others: another BLAS gives other digits there."""
     singular = {("mlp-tanh", "released")}
     lines = [line for line in read_results(COMMITTED) if line["status"] == "ok"]
     return [line for line in lines if (line["cell"]["model"], line["cell"]["recipe"]) not in singular]
