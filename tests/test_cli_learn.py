@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dagtune
 from dagtune import Result
 from dagtune.cli import main
 from dagtune.validation import read_adjacency
@@ -41,7 +40,6 @@ HOSTILE = [
     "1.5\r",
     "@sum",
 ]
-conditional = pytest.mark.skipif(not hasattr(dagtune, "ConditionalTuning"), reason="ConditionalTuning is not there yet")
 
 
 def table(rows=120, seed=0):
@@ -296,7 +294,6 @@ def test_the_demo_needs_no_data(desk, capsys):
     assert "dagtune-demo/report.html" in told
 
 
-@conditional
 def test_conditional_is_the_default_and_takes_its_options(desk):
     assert main(["learn", "data.csv", "--out", "out", "--quiet"]) == 0
     assert Result.load("out").settings["learner"] != "optimal-tuning"
@@ -305,13 +302,11 @@ def test_conditional_is_the_default_and_takes_its_options(desk):
     assert Result.load("c").to_frame().loc["price", "age"] == 1
 
 
-@conditional
 def test_the_edges_of_conditional_have_a_confidence_or_none(desk):
     learn("data.csv", "--bootstrap", "2", "--quiet", method="conditional")
     assert pd.read_csv("out/edges.csv").confidence.between(0, 1).all()
 
 
-@conditional
 def test_options_that_conditional_does_not_know_are_refused_in_a_line(desk, capsys):
     for wrong in (["--noise", "loud"], ["--density", "thick"], ["--density", "-1"]):
         assert main(["learn", "data.csv", "--out", "out", *wrong]) == 2

@@ -239,7 +239,6 @@ def test_all_methods_means_all_that_need_no_other_package():
     assert not set(_methods(["all"])) & set(EXTERNAL)
 
 
-@pytest.mark.skipif(not hasattr(dagtune, "ConditionalTuning"), reason="ConditionalTuning is not there yet")
 def test_compare_runs_conditional(desk, capsys):
     told = document(capsys, "compare", "sim/data.csv", "--methods", "conditional,ot")
     assert all(row["trouble"] == "" for row in told["methods"])
