@@ -34,7 +34,17 @@ ROOMS = {
     "joint": {"parallel", *EVERYONE},
     "orders": {"links", "joint", "regression", "parallel", *EVERYONE},
     "selection": {"orders", "links", *EVERYONE},
-    "conditional": {"orders", "joint", "links", "transforms", "regression", "moments", "parallel", *EVERYONE},
+    "conditional": {
+        "orders",
+        "selection",
+        "joint",
+        "links",
+        "transforms",
+        "regression",
+        "moments",
+        "parallel",
+        *EVERYONE,
+    },
     "checks": {"dependence", "result", *EVERYONE},
     "learn": {
         "optimal",

@@ -148,10 +148,10 @@ def test_a_search_ends_only_when_every_variable_was_looked_at_since_the_last_mov
     class Rough(Objective):
         def _with_joint(self, costs, sets, children):
             rng = np.random.default_rng
-            for S, c in zip(sets, children):
+            for S, c in zip(sets(), children):
                 key = (frozenset(map(int, S)), int(c))
                 made.setdefault(key, rng([seed, c, *sorted(map(int, S))]).normal())
-            return np.array([made[frozenset(map(int, S)), int(c)] for S, c in zip(sets, children)])
+            return np.array([made[frozenset(map(int, S)), int(c)] for S, c in zip(sets(), children)])
 
     objective = Rough(T, link=False)
     for start in range(12):

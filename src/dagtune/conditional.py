@@ -22,7 +22,9 @@ from dagtune.joint import Joint
 from dagtune.links import equal_bins, negentropy
 from dagtune.moments import Rows
 from dagtune.orders import Objective, Table, penalties, search, top_down
+from dagtune.parallel import parallel_map
 from dagtune.regression import Gram, Spline, measure_gram
+from dagtune.selection import share_kept
 from dagtune.transforms import fit_bounded, fit_normal_scores
 
 __all__ = ["NOISES", "Attempt", "Ordered", "find_order"]
@@ -35,15 +37,23 @@ FUNCTIONS = Spline(12, 6)
 ROWS, JOINT_ROWS = 5000, 2500
 #: A variable whose rows have fewer distinct values than this share is taken for discrete.
 DISTINCT = 0.2
+#: From so many variables on, searches from different starts run side by side; below, threads cost more than they save.
+MANY = 15
 #: Up to so many variables a search may move one anywhere; beyond, so far at once.
 ANYWHERE, WINDOW = 60, 12
+#: Where deletion keeps less than this share of the pairs, searches start from so many random orders too: of sparse
+#: graphs many orders are nearly as good as the best, and a search stops at the first that no single move betters.
+SPARSE, STARTS = 0.5, 3
 #: How far a variable may move at once while joint regressions are tried, and how many rows are their landmarks.
 JOINT_WINDOW = 5
 #: Joint regressions are searched with if, at the order found without, they lower log V by this + 1/n on average.
 JOINT_GAIN = 0.0015
 
 #: -2 / n log likelihood a variable by which another kind of noise must win: over free variances, and over equal ones.
-SLIGHT, CLEAR = 0.02, 0.3
+SLIGHT, CLEAR = 0.01, 0.3
+#: Log residual variances that vary less than this over the variables are alike; more, and they must vary by less than
+#: this share of what they do at the order found under free variances.
+ALIKE, MUCH = 0.33, 0.6
 
 Progress = Callable[[str, float], None]
 Transform = Callable[[np.ndarray], np.ndarray]
@@ -150,6 +160,8 @@ class Learner:
         self.window = None if self.d <= ANYWHERE else WINDOW
         #: A score that an attempt must reach where it starts to be searched for; None searches always.
         self.limit: float | None = None
+        #: Does the graph seem sparse? The search under free variances finds out.
+        self.sparse = False
         plain = self._objective()
         # Where the columns' units mean nothing, not even the place to start from may depend on them.
         self.first = top_down(plain, self.data.variance if units else np.ones(self.d), before)
@@ -157,10 +169,19 @@ class Learner:
     def _objective(self, table: Table | None = None, **options: object) -> Objective:
         return Objective(table or self.data.table, stopped=self.stopped, **options)  # type: ignore[arg-type]
 
-    def _search(self, objective: Objective, start: np.ndarray) -> tuple[np.ndarray, float]:
-        """The best order from this start, and its score."""
-        order, costs = search(objective, start, self.before, window=self.window)
-        return order, objective.total(costs)
+    def _search(self, objective: Objective, *starts: np.ndarray) -> tuple[np.ndarray, float]:
+        """The best order from these starts, and its score."""
+
+        def descend(start: np.ndarray) -> tuple[np.ndarray, float]:
+            order, costs = search(objective, start, self.before, window=self.window)
+            return order, objective.total(costs)
+
+        threads = self.threads if self.d >= MANY else 1
+        return min(parallel_map(descend, starts, threads), key=lambda one: one[1])
+
+    def _random(self, count: int) -> list[np.ndarray]:
+        """Random orders to start from; large tables go without."""
+        return [_random_order(self.before, self.rng) for _ in range(count if self.d <= ANYWHERE else 0)]
 
     def _better(self, objective: Objective, *orders: np.ndarray) -> np.ndarray:
         """The order that the objective likes best as it stands."""
@@ -169,13 +190,17 @@ class Learner:
     def free(self) -> Attempt:
         """Gaussian noise of any variance."""
         objective = self._objective()
-        order, score = self._search(objective, self.first)
+        order, score = self._search(objective, self.first, *self._random(1))
+        self.sparse = share_kept(objective.table, order) < SPARSE
+        if self.sparse:
+            order, score = self._search(objective, order, *self._random(STARTS - 1))
         return Attempt("free", order, score, objective)
 
     def equal(self, start: np.ndarray) -> Attempt:
         """Gaussian noise of one variance."""
         objective = self._objective(variance=self.data.variance)
-        order, score = self._search(objective, self._better(objective, self.first, start))
+        start = self._better(objective, self.first, start)
+        order, score = self._search(objective, start, *self._random(int(self.sparse)))
         return Attempt("equal", order, score, objective)
 
     def non_gaussian(self, start: np.ndarray) -> Attempt:
@@ -183,7 +208,9 @@ class Learner:
         objective = self._objective(any_noise=True)
         cost = 2 * self.d * np.log(self.seen) / self.seen
         # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
-        order, score = self._search(objective, start)
+        order, score = self._search(objective, start, *self._random(1))
+        if self.limit is None or score + cost < self.limit:
+            order, score = self._search(objective, order, *self._random(STARTS - 1))
         return Attempt("non-gaussian", order, score + cost, objective)
 
     def bounded(self, start: np.ndarray) -> Attempt | None:
@@ -225,7 +252,7 @@ class Learner:
         attempt = Attempt("post-nonlinear", start, there, objective, f"{words} of {count} variables")
         if self.limit is not None and there > self.limit:  # worse where it starts: not worth a search
             return attempt
-        order, score = self._search(objective, start)
+        order, score = self._search(objective, start, *self._random(int(self.sparse)))
         attempt = replace(attempt, order=order, score=score + cost)
         if scale is not None:
             alike = replace(objective, variance=scale)
@@ -264,6 +291,16 @@ class Learner:
         objective = replace(objective, joint=joint, evidence=0.0)  # joint regressions are judged by GCV alone
         found, _ = search(objective, order, self.before, window=JOINT_WINDOW)
         return replace(attempt, order=found, objective=objective), True
+
+
+def _random_order(before: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random order in which i comes before j where ``before[i, j]``."""
+    left = rng.permutation(len(before)).tolist()
+    order: list[int] = []
+    while left:
+        order.append(next(j for j in left if not before[left, j].any()))
+        left.remove(order[-1])
+    return np.array(order, dtype=np.intp)
 
 
 def _more_equal(left: float, before: float, n: int) -> bool:
@@ -337,6 +374,8 @@ def _decide(attempts: list[Attempt], learner: Learner, noise: str) -> tuple[Atte
     left, before = learner.equality(equal.order, equal.objective, learner.data.variance)
     ratio = f"log residual variances vary by {left:.3g} against {before:.3g} of log variances"
     alike = _more_equal(left, before, n)
+    if alike and left > ALIKE:
+        alike = left < MUCH * learner.equality(free.order, free.objective, learner.data.variance)[0]
     # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like noise of another law.
     if best is not free and gain > (CLEAR if alike else SLIGHT):
         words = f" ({best.words})" if best.words else ""

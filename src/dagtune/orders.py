@@ -15,7 +15,7 @@ two arrangements of the window: the moving variable first, and last. There the f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -26,11 +26,13 @@ from scipy.linalg import lapack, solve_triangular
 from dagtune.links import LINK_FREEDOM, judge
 from dagtune.regression import LEAST, RIDGE
 
-__all__ = ["SETTINGS", "Objective", "Table", "penalties", "search", "top_down"]
+__all__ = ["SETTINGS", "Objective", "Table", "best_fit", "penalties", "search", "top_down"]
 
 #: (prior deviation of the bent functions against the line's, ridge lambda): small lambda serves nearly noiseless data,
 #: a large one with nearly straight functions serves weak signals. GCV takes the best of them for each regression.
-SETTINGS = ((1.0, 0.001), (1.0, 0.1), (0.3, 3.0), (0.05, 10.0))
+SETTINGS = ((1.0, 0.001), (1.0, 0.1), (0.3, 3.0), (0.05, 10.0), (0.05, 0.1), (0.3, 0.1))
+#: A search goes without the settings that are the best for less than this share of the regressions it looks at.
+_SELDOM = 0.03
 #: The least share of rows that must be left to the noise.
 _ROOM = 0.05
 #: A regression that leaves this share of a variance or more is a weak one.
@@ -83,6 +85,10 @@ class Table:
         return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.intp)
 
 
+#: log GCV, freedom, weights and setting of the best regression of each pair.
+_Best = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 class _Factor:
     """L, Q and Z of one arrangement, for each setting; Q's columns stay in the table's own numbering."""
 
@@ -109,18 +115,12 @@ class _Factor:
             self.Q.append(_spread(Q, at, len(P)))
             self.Z.append(Q @ self.table.cross[at])
 
-    def window(self, low: int, order: np.ndarray) -> _Arranged:
-        """Rows of the factors with the variables from position ``low`` on rearranged as ``order``."""
+    def window(self, low: int, order: np.ndarray) -> _Fresh | _Rotated:
+        """The regressions with the variables from position ``low`` on rearranged as ``order``."""
         table = self.table
         ends = self.ends[low] + _ends(table, order)
-        if low == 0:  # nothing before to rotate with: factor these alone
-            at = table.functions_of(order)
-            G, cross = table.products[np.ix_(at, at)], table.cross[at]
-            parts = []
-            for P in table.penalty:
-                Q = _factor(G + np.diag(P[at]))[1]
-                parts.append((_spread(Q, at, len(P)), Q @ cross, -2 * np.log(np.diag(Q)) - np.log(P[at])))
-            return _Arranged(table, ends, None, parts)
+        if low == 0:  # nothing before to rotate with
+            return _Fresh(table, order)
         if not self.L:
             self.refresh()
         a, b = ends[0], ends[-1]
@@ -130,7 +130,7 @@ class _Factor:
             (M @ Q[a:b], M @ Z[a:b], 2 * np.log(np.diag(turned)) - np.log(P[at]))
             for (M, turned), Q, Z, P in zip(turns, self.Q, self.Z, table.penalty)
         ]
-        return _Arranged(table, ends, self, parts)
+        return _Rotated(table, ends, self, parts)
 
     def _moved(self, low: int, order: np.ndarray) -> np.ndarray:
         """Rows of the window in their new arrangement, counted from its first."""
@@ -170,67 +170,108 @@ def _ends(table: Table, order: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(table.starts[order + 1] - table.starts[order])]).astype(np.intp)
 
 
-class _Arranged:
-    """Rows of Q and Z of a rearranged window, with the unchanged ones before it; answers for its prefixes."""
-
-    def __init__(
-        self,
-        table: Table,
-        ends: np.ndarray,
-        before: _Factor | None,
-        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
-    ) -> None:
-        self.table, self.ends, self.before, self.parts = table, ends, before, parts
+class _Prefixes:
+    """Regressions on everything before a place of an arrangement."""
 
     def costs(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> np.ndarray:
-        """log V of each child given everything before the place (0 is the window's first), and what to take off."""
-        table, n = self.table, self.table.n
-        pairs, first = len(children), int(self.ends[0])
-        rows = (self.ends[places] - first).astype(np.int64)
-        best, freedom = np.full(pairs, np.inf), np.zeros(pairs)
-        weights = np.zeros((pairs, len(table.products)))
+        """log V of each child given everything before the place (0 is the window's first), less what is taken off."""
+        return objective.finish(*self.best(places, children, objective)[:3], children)
+
+    def best(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> _Best:
+        """For each child and place the setting with the least cost."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class _Fresh(_Prefixes):
+    """The whole arrangement, factored for the question."""
+
+    table: Table
+    order: np.ndarray
+
+    def best(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> _Best:
+        table = self.table
+        return _fresh(
+            table.products, table.cross, table.penalty, table.power, table.starts, self.order, places, children,
+            table.n, objective.evidence,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Rotated(_Prefixes):
+    """Rows of Q and Z of a rearranged window, with the unchanged ones before it; answers for its prefixes."""
+
+    table: Table
+    ends: np.ndarray
+    before: _Factor
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+    def best(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> _Best:
+        table, before = self.table, self.before
+        first = int(self.ends[0])
+        rows = self.ends[places] - first
         unique, which = np.unique(children, return_inverse=True)
+        found = _nothing(len(children), len(table.products))
+        everything = np.arange(len(table.products))
         for k, (Q, Z, size) in enumerate(self.parts):
             P = table.penalty[k]
-            w, explained, used, behind = np.zeros((len(unique), len(P))), np.zeros(len(unique)), 0.0, 0.0
-            if self.before is not None:
-                head, reach = self.before.Z[k][:first, unique], self.before.Q[k][:first]
-                w, explained = head.T @ reach, np.einsum("ac,ac->c", head, head)
-                used = first - np.sum((reach * reach) @ P)
-                behind = 2 * np.sum(np.log(np.diag(self.before.L[k])[:first])) - np.sum(
-                    np.log(P[table.functions_of(self.before.order)[:first]])
-                )
-            edf = used + np.concatenate([[0.0], np.cumsum(1 - (Q * Q) @ P)])[rows]
-            W, V, S = _weights(Q, Z, rows, which, unique, P, w, explained, table.power)
-            gcv = np.log(V) - 2 * np.log(np.maximum(1 - (1 + edf) / n, _ROOM))
-            occam = behind + np.concatenate([[0.0], np.cumsum(size)])[rows]
-            weak = np.minimum(V / (WEAK * table.power[children]), 1.0)
-            gcv += objective.evidence * weak * (np.log(S) + occam / n - gcv)
-            better = gcv < best
-            best[better], freedom[better], weights[better] = gcv[better], edf[better], W[better]
-        return objective.finish(best, freedom, weights, children)
+            head, reach = before.Z[k][:first, unique], before.Q[k][:first]
+            known = table.functions_of(before.order)[:first]
+            behind = 2 * np.sum(np.log(np.diag(before.L[k])[:first])) - np.sum(np.log(P[known]))
+            _compare(
+                k, Q, np.ascontiguousarray(Z[:, unique]), size, P, everything, rows, which,
+                head.T @ reach, np.einsum("ac,ac->c", head, head), first - np.sum((reach * reach) @ P), behind,
+                table.power[unique], table.n, objective.evidence, *found,
+            )  # fmt: skip
+        return found
+
+
+@njit(cache=True, nogil=True)
+def _nothing(pairs: int, width: int) -> _Best:
+    """Room for the best: its log GCV (with its share of evidence), its freedom, its weights, and which setting."""
+    return np.full(pairs, np.inf), np.zeros(pairs), np.zeros((pairs, width)), np.zeros(pairs, np.intp)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _weights(
+def _compare(
+    k: int,
     Q: np.ndarray,
     Z: np.ndarray,
+    size: np.ndarray,
+    P: np.ndarray,
+    columns: np.ndarray,
     rows: np.ndarray,
     which: np.ndarray,
-    unique: np.ndarray,
-    P: np.ndarray,
     start: np.ndarray,
     explained: np.ndarray,
+    used: float,
+    behind: float,
     power: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights, residual variance, and the same with the penalty, of each pair.
+    n: int,
+    evidence: float,
+    best: np.ndarray,
+    freedom: np.ndarray,
+    weights: np.ndarray,
+    setting: np.ndarray,
+) -> None:
+    """Take over setting k for the pairs where it is the best so far.
 
-    ``start`` and ``explained`` are the weights and the explained squares of the rows before.
+    ``Q`` (m, c) has the factor's rows, its columns standing for the functions ``columns``; ``P`` (c,) are their
+    penalties, ``Z`` (m, children) and ``size`` (m,) go with the rows. A pair is a child ``which`` and a number of
+    ``rows``. ``start``, ``explained``, ``used`` and ``behind`` are the weights, explained squares, freedom and log
+    determinant of what comes before the rows.
     """
-    pairs, D = len(rows), Q.shape[1]
-    W, V, S = np.empty((pairs, D)), np.empty(pairs), np.empty(pairs)
-    arranged = np.argsort(which * (Q.shape[0] + 1) + rows)  # one child after the other, its prefixes growing
-    w = np.empty(D)
+    m, c = Q.shape
+    edf, occam = np.empty(m + 1), np.empty(m + 1)
+    edf[0], occam[0] = used, behind
+    for a in range(m):
+        spent = 0.0
+        for j in range(c):
+            spent += P[j] * Q[a, j] * Q[a, j]
+        edf[a + 1] = edf[a] + 1 - spent
+        occam[a + 1] = occam[a] + size[a]
+    arranged = np.argsort(which * (m + 1) + rows)  # one child after the other, its prefixes growing
+    w = np.empty(c)
     done, total, last = 0, 0.0, -1
     for a in arranged:
         child = which[a]
@@ -238,18 +279,127 @@ def _weights(
             w[:] = start[child]
             done, total, last = 0, explained[child], child
         for i in range(done, rows[a]):
-            z = Z[i, unique[child]]
+            z = Z[i, child]
             total += z * z
-            for j in range(D):
+            for j in range(c):
                 w[j] += z * Q[i, j]
         done = rows[a]
         penalty = 0.0
-        for j in range(D):
-            W[a, j] = w[j]
+        for j in range(c):
             penalty += P[j] * w[j] * w[j]
-        S[a] = max(power[unique[child]] - total, LEAST)
-        V[a] = max(power[unique[child]] - total - penalty, LEAST)
-    return W, V, S
+        S = max(power[child] - total, LEAST)
+        V = max(power[child] - total - penalty, LEAST)
+        cost = np.log(V) - 2 * np.log(max(1 - (1 + edf[done]) / n, _ROOM))
+        cost += evidence * min(V / (WEAK * power[child]), 1.0) * (np.log(S) + occam[done] / n - cost)
+        if cost < best[a]:
+            best[a], freedom[a], setting[a] = cost, edf[done], k
+            for j in range(c):
+                weights[a, columns[j]] = w[j]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _fresh(
+    products: np.ndarray,
+    cross: np.ndarray,
+    penalty: np.ndarray,
+    power: np.ndarray,
+    starts: np.ndarray,
+    order: np.ndarray,
+    places: np.ndarray,
+    children: np.ndarray,
+    n: int,
+    evidence: float,
+) -> _Best:
+    """The best of all settings for each child given the variables before its place in the order; see _compare."""
+    found = _nothing(len(places), len(products))
+    ends = np.zeros(len(order) + 1, np.intp)
+    for t in range(len(order)):
+        ends[t + 1] = ends[t] + starts[order[t] + 1] - starts[order[t]]
+    m = ends[places.max()] if len(places) else 0
+    at = np.empty(ends[-1], np.intp)
+    for t in range(len(order)):
+        for i in range(ends[t + 1] - ends[t]):
+            at[ends[t] + i] = starts[order[t]] + i
+    at = at[:m]
+    number = np.full(len(power), -1)
+    unique = np.empty(len(children), np.intp)
+    different = 0
+    which = np.empty(len(children), np.intp)
+    for a in range(len(children)):
+        if number[children[a]] < 0:
+            number[children[a]] = different
+            unique[different] = children[a]
+            different += 1
+        which[a] = number[children[a]]
+    unique = unique[:different]
+    G, b = np.empty((m, m)), np.empty((m, different))
+    for i in range(m):
+        for j in range(m):
+            G[i, j] = products[at[i], at[j]]
+        for j in range(different):
+            b[i, j] = cross[at[i], unique[j]]
+    start, explained = np.zeros((different, m)), np.zeros(different)
+    for k in range(len(penalty)):
+        P = penalty[k][at]
+        A = G.copy()
+        for i in range(m):
+            A[i, i] += P[i]
+        Q = _inverse_factor(A)
+        size = np.empty(m)
+        for i in range(m):
+            size[i] = -2 * np.log(Q[i, i]) - np.log(P[i])
+        _compare(
+            k, Q, Q @ b, size, P, at, ends[places], which, start, explained, 0.0, 0.0, power[unique], n, evidence,
+            found[0], found[1], found[2], found[3],
+        )  # fmt: skip
+    return found
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _inverse_factor(A: np.ndarray) -> np.ndarray:
+    """Inverse of the lower Cholesky factor of A, which is overwritten."""
+    m = len(A)
+    tiny = 0.0
+    for i in range(m):
+        tiny = max(tiny, A[i, i])
+    tiny *= 1e-13
+    Q = np.zeros((m, m))
+    for i in range(m):
+        for j in range(i + 1):
+            s = A[i, j]
+            for t in range(j):
+                s -= A[i, t] * A[j, t]
+            # Functions of one another, beyond what the ridge can part, leave nothing: they get no say.
+            A[i, j] = np.sqrt(max(s, tiny)) if i == j else s / A[j, j]
+        for j in range(i):
+            x = A[i, j]
+            for t in range(j + 1):
+                Q[i, t] -= x * Q[j, t]
+        x = 1 / A[i, i]
+        for t in range(i):
+            Q[i, t] *= x
+        Q[i, i] = x
+    return Q
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _finish(
+    gcv: np.ndarray,
+    freedom: np.ndarray,
+    weights: np.ndarray,
+    children: np.ndarray,
+    functions: np.ndarray,
+    targets: np.ndarray,
+    bins: np.ndarray,
+    any_noise: bool,
+    smooth: np.ndarray,
+    n: int,
+) -> np.ndarray:
+    """Costs less the gain by a bent link and, with any noise, by the residuals' law."""
+    room = np.maximum(1 - (1 + freedom) / n, _ROOM + 0.01)
+    fee = 2 * (np.log(room) - np.log(np.maximum(room - LINK_FREEDOM / functions.shape[1], _ROOM)))
+    fits = weights.astype(np.float32) @ functions
+    return gcv - judge(fits, targets, children, fee, bins, any_noise, smooth)
 
 
 def _factor(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -294,10 +444,10 @@ class Objective:
         if not self.link:
             return gcv
         table = self.table
-        fits = weights.astype(np.float32) @ table.functions
-        room = np.maximum(1 - (1 + freedom) / table.n, _ROOM + 0.01)
-        fee = 2 * (np.log(room) - np.log(np.maximum(room - LINK_FREEDOM / table.functions.shape[1], _ROOM)))
-        return gcv - judge(fits, table.targets, children, fee, table.bins, self.any_noise, table.smooth)
+        return _finish(
+            gcv, freedom, weights, children, table.functions, table.targets, table.bins, self.any_noise, table.smooth,
+            table.n,
+        )  # fmt: skip
 
     def scaled(self, costs: np.ndarray, children: np.ndarray) -> np.ndarray:
         """What is added up over the variables."""
@@ -311,11 +461,39 @@ class Objective:
         """Cost of each variable given those before it, log scale, in the order's arrangement."""
         order = np.asarray(order)
         found = _Factor(self.table, order[:0]).window(0, order).costs(np.arange(len(order)), order, self)
-        return self._with_joint(found, [order[:t] for t in range(len(order))], order)
+        return self._with_joint(found, lambda: [order[:t] for t in range(len(order))], order)
 
-    def _with_joint(self, costs: np.ndarray, sets: Sequence[np.ndarray], children: np.ndarray) -> np.ndarray:
+    def settings(self, order: np.ndarray) -> set[int]:
+        """Rows of the table's penalties that are more than seldom the best for regressions along this order."""
+        d = len(order)
+        if d < 2:
+            return {0}
+        places = np.repeat(np.arange(1, d), 4)
+        children = np.stack([np.arange(1, d), np.minimum(np.arange(2, d + 1), d - 1), np.arange(d + 1, 2 * d) // 2,
+                             np.full(d - 1, d - 1)], axis=1).ravel()  # fmt: skip
+        arranged = _Factor(self.table, order[:0]).window(0, np.asarray(order))
+        setting = arranged.best(places, order[children], self)[3]
+        share = np.bincount(setting, minlength=len(self.table.penalty)) / len(setting)
+        return set(np.flatnonzero(share >= _SELDOM).tolist())
+
+    def only(self, settings: set[int]) -> Objective:
+        """The same with these settings alone: quicker, and nearly the same."""
+        return replace(self, table=replace(self.table, penalty=self.table.penalty[sorted(settings)]))
+
+    def _with_joint(
+        self, costs: np.ndarray, sets: Callable[[], Sequence[np.ndarray]], children: np.ndarray
+    ) -> np.ndarray:
         """The better of the additive and the joint regression."""
-        return costs if self.joint is None else np.minimum(costs, self.joint.costs(sets, children))
+        return costs if self.joint is None else np.minimum(costs, self.joint.costs(sets(), children))
+
+
+def best_fit(table: Table, child: int, parents: np.ndarray) -> tuple[np.ndarray, int]:
+    """Weights of all functions in the child's regression on its parents at the setting of least GCV, and that."""
+    everything = _Fresh(table, parents.astype(np.intp))
+    _, _, weights, setting = everything.best(
+        np.array([len(parents)]), np.array([child]), Objective(table, evidence=0.0)
+    )
+    return weights[0], int(setting[0])
 
 
 def top_down(objective: Objective, variance: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -342,8 +520,21 @@ def search(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Move one variable at a time to its best place until no move helps; the order and its scaled costs.
 
-    ``window`` is how far a variable may move at once (None: anywhere); ``before[i, j]`` keeps i before j.
+    ``window`` is how far a variable may move at once (None: anywhere); ``before[i, j]`` keeps i before j. Settings that
+    hardly ever win are left out, and taken in again if at the order found they do.
     """
+    order = np.asarray(order)
+    used: set[int] = set()
+    while (wanted := objective.settings(order)) - used:
+        used |= wanted
+        order = _descend(objective.only(used), order, before, window, sweeps)
+    return order, objective.scaled(objective.along(order), order)
+
+
+def _descend(
+    objective: Objective, order: np.ndarray, before: np.ndarray, window: int | None, sweeps: int
+) -> np.ndarray:
+    """The order where no move of one variable helps."""
     d = len(order)
     window = d if window is None else window
     factor = _Factor(objective.table, order)
@@ -360,8 +551,8 @@ def search(
                 settled.clear()
                 factor.rearrange(low, here)
             if len(settled) == d:
-                return factor.order, current
-    return factor.order, current
+                return factor.order
+    return factor.order
 
 
 def _best_place(
@@ -389,16 +580,18 @@ def _best_place(
         np.concatenate([np.arange(here, size), places]), children, objective
     )
     head = order[:low]
-    sets = [np.concatenate([head, r[:p]]) for p in (*range(here, size), *places)]
-    costs = objective.scaled(objective._with_joint(costs, sets, children), children)
+    costs = objective._with_joint(
+        costs, lambda: [np.concatenate([head, r[:p]]) for p in (*range(here, size), *places)], children
+    )
+    costs = objective.scaled(costs, children)
     without = np.concatenate([current[low:at], costs[: size - here]])
     own = np.insert(costs[size - here :], here, current[at])
     behind = current[at + 1 : high + 1]
     if here:
         first = r[:here]
         costs = factor.window(low, np.append(x, first)).costs(np.arange(1, here + 1), first, objective)
-        sets = [np.concatenate([head, [x], r[:p]]) for p in range(here)]
-        behind = np.concatenate([objective.scaled(objective._with_joint(costs, sets, first), first), behind])
+        costs = objective._with_joint(costs, lambda: [np.concatenate([head, [x], r[:p]]) for p in range(here)], first)
+        behind = np.concatenate([objective.scaled(costs, first), behind])
     totals = np.append(0, np.cumsum(without)) + own + np.append(np.cumsum(behind[::-1])[::-1], 0)
     best = int(np.argmin(totals))
     if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])):

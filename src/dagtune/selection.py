@@ -1,14 +1,15 @@
 """From an order to a graph: which of the variables before a child are its parents.
 
 For each child: the additive regression on all allowed before it, with its bent link made linear around the fit (Gauss
-and Newton) where the bend is clear; backward deletion of parents while ``chi2 / 2 - edf <= 0``; then one statistic for
-*every* candidate j given the kept ones,
+and Newton) where the bend is clear; backward deletion of parents while ``chi2 / 2 - edf <= 0``; then, twice, one
+statistic for *every* candidate j given the kept ones,
 
     chi2_j = w_j^T Cov_j^-1 w_j,    nu_j its matched degrees of freedom.
 
 All candidates of all children are pooled: ``chi2_j / nu_j`` is taken to come from a mixture over effect sizes g of
 ``(1 + g) F(nu_j, n - edf)`` with weights found by EM, so that how many edges there are, and how strong, is learned from
-the table itself. The posterior odds that an effect exceeds ``least_gain`` (in log variance) decide.
+the table itself. The posterior odds that an effect exceeds ``least_gain`` (in log variance) decide: after the first
+statistics what is kept for the second, after those the graph.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from numba import njit
 from scipy import special
 
 from dagtune.links import LINK_FREEDOM, link_fit
-from dagtune.orders import Table
+from dagtune.orders import Table, best_fit
 
-__all__ = ["LEAST_GAIN", "Evidence", "Selected", "residuals", "select_parents"]
+__all__ = ["LEAST_GAIN", "Evidence", "Selected", "residuals", "select_parents", "share_kept"]
 
 #: The least fall of a child's log variance that makes an edge.
 LEAST_GAIN = 0.01
 #: Between these densities the least log odds of an edge go from 0 to _LENIENT.
-_DENSE, _LENIENT = (0.42, 0.52), -2.0
+_DENSE, _LENIENT = (0.46, 0.56), -2.0
 #: Effect sizes of the mixture: none, then doubling.
 _DOUBLINGS = np.arange(-1, 15)
 
@@ -68,29 +69,52 @@ def select_parents(
 
     An edge is kept above ``least_probability``; None adapts it to how dense the graph seems to be.
     """
-    d = table.width
-    deleted = np.zeros((d, d), dtype=bool)
-    chi, freedom, gain, room = (np.full((d, d), np.nan) for _ in range(4))
-    for child in range(d):
+    deleted = np.zeros_like(allowed)
+    for child in range(table.width):
         candidates = np.flatnonzero(allowed[:, child])
-        if not len(candidates):
-            continue
-        kept = np.ones(len(candidates), dtype=bool)
-        for _ in range(2):
-            system = _system(table, child, candidates, kept)
-            kept = _backward(*system, required[candidates, child], table.n)
-        found = _statistics(*system, kept, table.n)
-        chi[candidates, child], freedom[candidates, child], gain[candidates, child], room[candidates, child] = found
-        deleted[candidates[kept], child] = True
-    odds = np.full((d, d), -np.inf)
-    judged = ~np.isnan(chi)
-    if judged.any():
-        odds[judged] = _pooled_odds(chi[judged], freedom[judged], table.n, room[judged], least_gain)
-    probability = special.expit(odds)
+        deleted[candidates, child] = _keep(table, child, candidates, required[candidates, child])
+    # Child by child, deletion keeps what chance made look useful, and flatters what is left; so the odds given what it
+    # kept only say what to keep for the odds that count.
+    first = _weigh(table, allowed, deleted, least_gain)
+    evidence = _weigh(table, allowed, (first.odds > 0) | (required & allowed), least_gain)
+    probability = special.expit(evidence.odds)
     if least_probability is None:
-        least_probability = _adapted(float(probability[judged].mean()) if judged.any() else 0.0)
-    graph = judged & ((probability > least_probability) | required)
-    return Selected(deleted, graph, Evidence(chi, freedom, gain, odds), least_probability)
+        least_probability = _adapted(float(probability[allowed].mean()) if allowed.any() else 0.0)
+    graph = allowed & ((probability > least_probability) | required)
+    return Selected(deleted, graph, evidence, least_probability)
+
+
+def share_kept(table: Table, order: np.ndarray) -> float:
+    """The share of the pairs that backward deletion keeps, by some children late in the order: how dense is the graph?
+
+    Of pairs without an edge it keeps about a sixth.
+    """
+    places = np.unique(np.linspace(len(order) // 2, len(order) - 1, 8).astype(np.intp))
+    kept = [_keep(table, order[t], order[:t], np.zeros(t, dtype=bool)) for t in places if t]
+    return float(np.concatenate(kept).mean()) if kept else 1.0
+
+
+def _keep(table: Table, child: int, candidates: np.ndarray, required: np.ndarray) -> np.ndarray:
+    """Which candidates backward deletion keeps."""
+    kept = np.ones(len(candidates), dtype=bool)
+    for _ in range(2 if len(candidates) else 0):
+        kept = _backward(*_system(table, child, candidates, kept), required, table.n)
+    return kept
+
+
+def _weigh(table: Table, allowed: np.ndarray, kept: np.ndarray, least_gain: float) -> Evidence:
+    """Evidence of every allowed candidate given the kept ones, the odds pooled over the table."""
+    chi, freedom, gain, room = (np.full(allowed.shape, np.nan) for _ in range(4))
+    for child in range(table.width):
+        at = np.flatnonzero(allowed[:, child])
+        if len(at):
+            system = _system(table, child, at, kept[at, child])
+            found = _statistics(*system, kept[at, child], table.n)
+            chi[at, child], freedom[at, child], gain[at, child], room[at, child] = found
+    odds = np.full(allowed.shape, -np.inf)
+    if allowed.any():
+        odds[allowed] = _pooled_odds(chi[allowed], freedom[allowed], table.n, room[allowed], least_gain)
+    return Evidence(chi, freedom, gain, odds)
 
 
 def _adapted(density: float) -> float:
@@ -110,29 +134,13 @@ def residuals(table: Table, graph: np.ndarray) -> np.ndarray:
     """
     left = table.targets.astype(np.float64)
     for child in range(table.width):
-        at = table.functions_of(np.flatnonzero(graph[:, child]))
-        if len(at):
-            u = _best_fit(table, child, at)[1] @ table.functions[at]
+        parents = np.flatnonzero(graph[:, child])
+        if len(parents):
+            u = best_fit(table, child, parents)[0] @ table.functions
             e = left[child] - u
             gain, bend, _ = link_fit(u, e)
             left[child] = e - bend if len(e) * gain > LINK_FREEDOM * np.log(len(e)) else e
     return left
-
-
-def _best_fit(table: Table, child: int, at: np.ndarray) -> tuple[int, np.ndarray]:
-    """The setting with the least GCV for the child on the functions ``at``, and its weights."""
-    best, chosen, weights = np.inf, 0, np.zeros(0)
-    for k, P in enumerate(table.penalty):
-        scale = 1 / np.sqrt(P[at])
-        A = table.products[np.ix_(at, at)] * scale[:, None] * scale + np.eye(len(at))
-        inverse = np.linalg.inv(A)
-        w = inverse @ (table.cross[at, child] * scale)
-        V = table.power[child] - w @ (table.cross[at, child] * scale) - w @ w
-        edf = len(at) - np.trace(inverse)
-        gcv = np.log(max(V, 1e-12)) - 2 * np.log(max(1 - (1 + edf) / table.n, 0.05))
-        if gcv < best:
-            best, chosen, weights = gcv, k, w * scale
-    return chosen, weights
 
 
 def _system(
@@ -143,16 +151,15 @@ def _system(
     The setting is the best by GCV for the kept candidates; where their fit bends clearly, the equations are those of
     the fit made linear: functions times the link's slope, and the response that goes with it.
     """
-    at = table.functions_of(candidates[kept])
-    chosen, weights = _best_fit(table, child, at)
+    weights, chosen = best_fit(table, child, candidates[kept])
     P = table.penalty[chosen]
     everything = table.functions_of(candidates)
     scale = 1 / np.sqrt(P[everything])
     sizes = table.starts[candidates + 1] - table.starts[candidates]
     G, b = table.products[np.ix_(everything, everything)], table.cross[everything, child]
     power = float(table.power[child])
-    if len(at):
-        u = weights @ table.functions[at]
+    if kept.any():
+        u = weights @ table.functions
         y = table.targets[child].astype(np.float64)
         gain, bend, slope = link_fit(u, y - u)
         m = len(y)
