@@ -13,7 +13,7 @@ explains everything after best (:mod:`dagtune.orders`); the tuning phase deletes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,7 +43,7 @@ MANY = 15
 ANYWHERE, WINDOW = 60, 12
 #: Where deletion keeps less than this share of the pairs, searches start from so many random orders too: of sparse
 #: graphs many orders are nearly as good as the best, and a search stops at the first that no single move betters.
-SPARSE, STARTS = 0.5, 3
+SPARSE, STARTS = 0.42, 3
 #: How far a variable may move at once while joint regressions are tried, and how many rows are their landmarks.
 JOINT_WINDOW = 5
 #: Joint regressions are searched with if, at the order found without, they lower log V by this + 1/n on average.
@@ -51,9 +51,9 @@ JOINT_GAIN = 0.0015
 
 #: -2 / n log likelihood a variable by which another kind of noise must win: over free variances, and over equal ones.
 SLIGHT, CLEAR = 0.01, 0.3
-#: Log residual variances that vary less than this over the variables are alike; more, and they must vary by less than
-#: this share of what they do at the order found under free variances.
-ALIKE, MUCH = 0.33, 0.6
+#: Log residual variances that vary less than this over the earlier half of the order are alike; more, and over all they
+#: must vary by less than this share of what they do at the order found under free variances.
+ALIKE, MUCH = 0.25, 0.6
 
 Progress = Callable[[str, float], None]
 Transform = Callable[[np.ndarray], np.ndarray]
@@ -196,11 +196,10 @@ class Learner:
             order, score = self._search(objective, order, *self._random(STARTS - 1))
         return Attempt("free", order, score, objective)
 
-    def equal(self, start: np.ndarray) -> Attempt:
-        """Gaussian noise of one variance."""
+    def equal(self) -> Attempt:
+        """Gaussian noise of one variance: from the top-down order alone, which is right for it but for chance."""
         objective = self._objective(variance=self.data.variance)
-        start = self._better(objective, self.first, start)
-        order, score = self._search(objective, start, *self._random(int(self.sparse)))
+        order, score = self._search(objective, self.first)
         return Attempt("equal", order, score, objective)
 
     def non_gaussian(self, start: np.ndarray) -> Attempt:
@@ -262,14 +261,23 @@ class Learner:
                 return replace(attempt, order=order, objective=alike, words=words)
         return attempt
 
-    def equality(self, order: np.ndarray, objective: Objective, variance: np.ndarray) -> tuple[float, float]:
-        """Variance over the variables of their log residual variance at this order, and of their log variance."""
-        log_v = replace(objective, variance=None).along(order)
-        log_variance = np.log(variance)
-        return float(np.var(log_v + log_variance[order])), float(np.var(log_variance))
+    def equality(
+        self, order: np.ndarray, objective: Objective, variance: np.ndarray, *, early: bool = False
+    ) -> tuple[float, float]:
+        """Variance over the variables of their log residual variance at this order, and of their log variance.
 
-    def refine(self, attempt: Attempt) -> tuple[Attempt, bool]:
-        """Search on from an attempt's order with joint regressions, if they fit clearly better there."""
+        With ``early`` over the first half of the order only, whose small regressions hardly misfit.
+        """
+        some = order[: max(self.d // 2, 2)] if early else order
+        log_v = replace(objective, variance=None).along(some)
+        log_variance = np.log(variance[some])
+        return float(np.var(log_v + log_variance)), float(np.var(log_variance))
+
+    def refine(self, attempt: Attempt, others: Sequence[np.ndarray] = ()) -> tuple[Attempt, bool]:
+        """Search on with joint regressions if they fit clearly better at the attempt's order.
+
+        The search is a short one: it starts from the order that they like best, be it one of the ``others``.
+        """
         objective = attempt.objective
         if objective.any_noise:
             return attempt, False
@@ -289,7 +297,8 @@ class Learner:
         if np.mean(np.maximum(additive - together, 0)) < JOINT_GAIN + 1 / len(rows):
             return attempt, False
         objective = replace(objective, joint=joint, evidence=0.0)  # joint regressions are judged by GCV alone
-        found, _ = search(objective, order, self.before, window=JOINT_WINDOW)
+        start = self._better(objective, order, *others)
+        found, _ = search(objective, start, self.before, window=JOINT_WINDOW)
         return replace(attempt, order=found, objective=objective), True
 
 
@@ -346,10 +355,10 @@ def find_order(
         attempts.append(learner.non_gaussian(free.order))
     share = 0.7
     if noise in ("auto", "equal"):
-        attempts.append(learner.equal(free.order))
+        attempts.append(learner.equal())
     share = 0.8
     chosen, decision = _decide(attempts, learner, noise)
-    refined, used = learner.refine(chosen)
+    refined, used = learner.refine(chosen, [learner.first, *(one.order for one in attempts if one is not chosen)])
     tell("optimal", 1.0)
     return Ordered(refined, tuple(attempts), decision, used, learner.data.rows.T)
 
@@ -374,7 +383,7 @@ def _decide(attempts: list[Attempt], learner: Learner, noise: str) -> tuple[Atte
     left, before = learner.equality(equal.order, equal.objective, learner.data.variance)
     ratio = f"log residual variances vary by {left:.3g} against {before:.3g} of log variances"
     alike = _more_equal(left, before, n)
-    if alike and left > ALIKE:
+    if alike and learner.equality(equal.order, equal.objective, learner.data.variance, early=True)[0] > ALIKE:
         alike = left < MUCH * learner.equality(free.order, free.objective, learner.data.variance)[0]
     # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like noise of another law.
     if best is not free and gain > (CLEAR if alike else SLIGHT):

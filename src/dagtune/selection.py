@@ -28,7 +28,7 @@ __all__ = ["LEAST_GAIN", "Evidence", "Selected", "residuals", "select_parents", 
 #: The least fall of a child's log variance that makes an edge.
 LEAST_GAIN = 0.01
 #: Between these densities the least log odds of an edge go from 0 to _LENIENT.
-_DENSE, _LENIENT = (0.46, 0.56), -2.0
+_DENSE, _LENIENT = (0.44, 0.54), -2.0
 #: Effect sizes of the mixture: none, then doubling.
 _DOUBLINGS = np.arange(-1, 15)
 
@@ -75,11 +75,11 @@ def select_parents(
         deleted[candidates, child] = _keep(table, child, candidates, required[candidates, child])
     # Child by child, deletion keeps what chance made look useful, and flatters what is left; so the odds given what it
     # kept only say what to keep for the odds that count.
-    first = _weigh(table, allowed, deleted, least_gain)
-    evidence = _weigh(table, allowed, (first.odds > 0) | (required & allowed), least_gain)
+    first, _ = _weigh(table, allowed, deleted, least_gain)
+    evidence, density = _weigh(table, allowed, (first.odds > 0) | (required & allowed), least_gain)
     probability = special.expit(evidence.odds)
     if least_probability is None:
-        least_probability = _adapted(float(probability[allowed].mean()) if allowed.any() else 0.0)
+        least_probability = _adapted(density)
     graph = allowed & ((probability > least_probability) | required)
     return Selected(deleted, graph, evidence, least_probability)
 
@@ -102,8 +102,8 @@ def _keep(table: Table, child: int, candidates: np.ndarray, required: np.ndarray
     return kept
 
 
-def _weigh(table: Table, allowed: np.ndarray, kept: np.ndarray, least_gain: float) -> Evidence:
-    """Evidence of every allowed candidate given the kept ones, the odds pooled over the table."""
+def _weigh(table: Table, allowed: np.ndarray, kept: np.ndarray, least_gain: float) -> tuple[Evidence, float]:
+    """Evidence of every allowed candidate given the kept ones, and the share of them that have an effect."""
     chi, freedom, gain, room = (np.full(allowed.shape, np.nan) for _ in range(4))
     for child in range(table.width):
         at = np.flatnonzero(allowed[:, child])
@@ -111,10 +111,10 @@ def _weigh(table: Table, allowed: np.ndarray, kept: np.ndarray, least_gain: floa
             system = _system(table, child, at, kept[at, child])
             found = _statistics(*system, kept[at, child], table.n)
             chi[at, child], freedom[at, child], gain[at, child], room[at, child] = found
-    odds = np.full(allowed.shape, -np.inf)
+    odds, density = np.full(allowed.shape, -np.inf), 0.0
     if allowed.any():
-        odds[allowed] = _pooled_odds(chi[allowed], freedom[allowed], table.n, room[allowed], least_gain)
-    return Evidence(chi, freedom, gain, odds)
+        odds[allowed], density = _pooled_odds(chi[allowed], freedom[allowed], table.n, room[allowed], least_gain)
+    return Evidence(chi, freedom, gain, odds), density
 
 
 def _adapted(density: float) -> float:
@@ -256,8 +256,13 @@ def _statistics(
     return chi, nu, gain, room
 
 
-def _pooled_odds(chi: np.ndarray, nu: np.ndarray, n: int, room: np.ndarray, least_gain: float) -> np.ndarray:
-    """Posterior log odds that each effect exceeds the least gain, the mixture's weights by 200 steps of EM."""
+def _pooled_odds(
+    chi: np.ndarray, nu: np.ndarray, n: int, room: np.ndarray, least_gain: float
+) -> tuple[np.ndarray, float]:
+    """Posterior log odds that each effect exceeds the least gain, the mixture's weights by 200 steps of EM.
+
+    And the weight of effects as large as their noise, be they above the least gain or not.
+    """
     sizes = np.concatenate([[0.0], 2.0**_DOUBLINGS])
     sizes = sizes[sizes <= max(4 * n, 8)]
     x = chi[:, None] / nu[:, None] / (1 + sizes)
@@ -275,4 +280,4 @@ def _pooled_odds(chi: np.ndarray, nu: np.ndarray, n: int, room: np.ndarray, leas
     none = (sizes * nu[:, None] / n < least_gain) | (sizes == 0)
     p0 = np.sum(np.where(none, share, 0), axis=1)
     p1 = np.sum(np.where(none, 0, share), axis=1)
-    return np.log(p1 + 1e-300) - np.log(p0 + 1e-300)
+    return np.log(p1 + 1e-300) - np.log(p0 + 1e-300), float(weights[sizes >= 1].sum())
