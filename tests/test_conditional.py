@@ -133,7 +133,7 @@ def test_what_was_asked_for_is_done_and_what_was_done_is_said(noise):
         assert found.settings["noise_decided"] == noise
     assert found.settings["noise"] == noise
     assert found.settings["noise_decided"] in found.settings["decision"]
-    assert any(found.settings["decision"] in warning for warning in found.warnings)
+    assert f"decided: {found.settings['decision']}" in str(found)
 
 
 def test_a_scale_that_no_variable_wants_is_not_forced_on_it():
@@ -350,6 +350,7 @@ def test_density_goes_from_nothing_to_the_complete_dag():
         ({"density": 1.5}, f"{', '.join(DENSITIES)}, or a probability"),
         ({"density": float("nan")}, "a probability from 0 to 1"),
         ({"density": None}, "a probability from 0 to 1"),
+        ({"density": True}, "a probability from 0 to 1"),
         ({"density": [0.5]}, "a probability from 0 to 1"),
         ({"bags": -1}, "bags must be a whole number at least 0, not -1"),
         ({"bags": 2.5}, "bags must be a whole number"),
@@ -535,3 +536,14 @@ def test_a_product_of_causes_is_found_by_the_joint_regressions():
 def test_rules_are_told_in_plain_words(result):
     text = " ".join(change.rule for change in result.changes) + str(result) + " ".join(result.warnings)
     assert not re.search(r"nan|inf\b|None", text)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_gaussian_effects_of_unknown_scale_are_said_to_have_no_direction(seed):
+    def told(**options):
+        return any("directions" in warning for warning in learn(table(seed=seed, **options)).warnings)
+
+    assert told(model="linear", noise="gaussian", standardize=True)
+    assert not told(model="linear", noise="gaussian")  # equal variances tell them
+    assert not told(model="linear", noise="uniform", standardize=True)
+    assert not told(model="tanh", standardize=True)

@@ -49,8 +49,12 @@ JOINT_WINDOW = 5
 #: Joint regressions are searched with if, at the order found without, they lower log V by this + 1/n on average.
 JOINT_GAIN = 0.0015
 
+#: The least gain of bent functions over straight lines, in log n / n a variable, that tells directions.
+BENT = 0.25
 #: -2 / n log likelihood a variable by which another kind of noise must win: over free variances, and over equal ones.
 SLIGHT, CLEAR = 0.01, 0.3
+#: A residual variance so many times the usual one is misfit.
+MISSED = 3.0
 #: Log residual variances that vary less than this over the earlier half of the order are alike; more, and over all they
 #: must vary by less than this share of what they do at the order found under free variances.
 ALIKE, MUCH = 0.25, 0.6
@@ -78,6 +82,8 @@ class Ordered:
     attempts: tuple[Attempt, ...]
     decision: str
     joint_used: bool
+    #: Under free variances, are all effects straight lines with Gaussian noise? Then no order is better than others.
+    straight: bool
     #: (d, rows): the variables at the rows that the objective's table looks at.
     values: np.ndarray
 
@@ -198,7 +204,14 @@ class Learner:
 
     def equal(self) -> Attempt:
         """Gaussian noise of one variance: from the top-down order alone, which is right for it but for chance."""
-        objective = self._objective(variance=self.data.variance)
+        left = np.empty(self.d)
+        left[self.first] = np.exp(self._objective().along(self.first))
+        left *= self.data.variance
+        usual = np.median(left[self.first[: max(self.d // 2, 1)]])
+        # Where variances explode, what the functions miss of a large one is far above the noise; there it counts by its
+        # share, not by its size, or it alone would decide.
+        weight = self.data.variance / np.maximum(left / (MISSED * usual), 1.0)
+        objective = self._objective(variance=weight)
         order, score = self._search(objective, self.first)
         return Attempt("equal", order, score, objective)
 
@@ -207,9 +220,9 @@ class Learner:
         objective = self._objective(any_noise=True)
         cost = 2 * self.d * np.log(self.seen) / self.seen
         # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
-        order, score = self._search(objective, start, *self._random(1))
-        if self.limit is None or score + cost < self.limit:
-            order, score = self._search(objective, order, *self._random(STARTS - 1))
+        order, score = self._search(objective, start)
+        if self.limit is None or score + cost < self.limit + SLIGHT * self.d:
+            order, score = self._search(objective, order, *self._random(STARTS))
         return Attempt("non-gaussian", order, score + cost, objective)
 
     def bounded(self, start: np.ndarray) -> Attempt | None:
@@ -272,6 +285,19 @@ class Learner:
         log_v = replace(objective, variance=None).along(some)
         log_variance = np.log(variance[some])
         return float(np.var(log_v + log_variance)), float(np.var(log_variance))
+
+    def straight(self, attempt: Attempt) -> bool:
+        """Does nothing bent, at this order, explain the variables better than straight lines?
+
+        By the mean over the variables of log V in units of log n / n: on development seeds at most 0.2 for linear
+        effects with Gaussian noise (d = 10 and 20, n = 100 to 500), at least 0.3 for all other models.
+        """
+        table = attempt.objective.table
+        bent = np.ones(len(table.products), dtype=bool)
+        bent[table.starts[:-1]] = False
+        lines = replace(table, penalty=np.where(bent, 1e3, table.penalty))
+        gain = self._objective(lines, link=False).along(attempt.order) - attempt.objective.along(attempt.order)
+        return bool(np.mean(gain) < BENT * np.log(self.n) / self.n)
 
     def refine(self, attempt: Attempt, others: Sequence[np.ndarray] = ()) -> tuple[Attempt, bool]:
         """Search on with joint regressions if they fit clearly better at the attempt's order.
@@ -360,7 +386,8 @@ def find_order(
     chosen, decision = _decide(attempts, learner, noise)
     refined, used = learner.refine(chosen, [learner.first, *(one.order for one in attempts if one is not chosen)])
     tell("optimal", 1.0)
-    return Ordered(refined, tuple(attempts), decision, used, learner.data.rows.T)
+    straight = chosen.noise == "free" and not used and learner.straight(chosen)
+    return Ordered(refined, tuple(attempts), decision, used, straight, learner.data.rows.T)
 
 
 def _decide(attempts: list[Attempt], learner: Learner, noise: str) -> tuple[Attempt, str]:

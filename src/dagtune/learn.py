@@ -446,7 +446,8 @@ def conditional_tuning(
 def _least_probability(density: str | float) -> float | None:
     if isinstance(density, str):
         return DENSITIES[check_choice("density", density, DENSITIES)]
-    if not isinstance(density, (int, float, np.integer, np.floating)) or not 0 <= density <= 1:
+    number = isinstance(density, (int, float, np.integer, np.floating)) and not isinstance(density, bool)
+    if not number or not 0 <= density <= 1:
         raise InputError(f"density={density!r} must be one of {', '.join(DENSITIES)}, or a probability from 0 to 1")
     return float(density)
 
@@ -518,7 +519,12 @@ def _numbers(selected: Selected, cause: int, effect: int) -> tuple[Measured, ...
 def _conditional_warnings(table: Table, found: Ordered, checks: Any) -> list[str]:
     """What the user must know before trusting the graph."""
     n, d = table.values.shape
-    told = [f"noise: {found.decision}"]
+    told = []
+    if found.straight:
+        told.append(
+            "all effects look linear with Gaussian noise of any variance: data alone cannot tell their directions, "
+            "the arrows are guesses; knowledge (tiers, required edges) or columns in their own units would decide"
+        )
     if table.dropped:
         told.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
     if n < 50 or n < 5 * d:

@@ -30,7 +30,7 @@ __all__ = ["SETTINGS", "Objective", "Table", "best_fit", "penalties", "search", 
 
 #: (prior deviation of the bent functions against the line's, ridge lambda): small lambda serves nearly noiseless data,
 #: a large one with nearly straight functions serves weak signals. GCV takes the best of them for each regression.
-SETTINGS = ((1.0, 0.001), (1.0, 0.1), (0.3, 3.0), (0.05, 10.0), (0.05, 0.1), (0.3, 0.1))
+SETTINGS = ((1.0, 0.001), (1.0, 0.1), (0.3, 3.0), (0.05, 10.0), (0.005, 0.1), (0.3, 0.1))
 #: A search goes without the settings that are the best for less than this share of the regressions it looks at.
 _SELDOM = 0.03
 #: The least share of rows that must be left to the noise.
@@ -501,6 +501,7 @@ def top_down(objective: Objective, variance: np.ndarray, before: np.ndarray) -> 
 
     ``before[i, j]`` means that i must come before j.
     """
+    objective = objective.only(objective.settings(np.argsort(variance, kind="stable")))
     table = objective.table
     order: list[int] = []
     left = list(range(table.width))

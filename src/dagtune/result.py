@@ -267,6 +267,8 @@ class Result:
             f"  {printable(cause)} -> {printable(effect)}  {strength:.4g}"
             for cause, effect, strength in edges.itertuples(index=False)
         ]
+        if "decision" in self.settings:
+            lines.append(f"decided: {self.settings['decision']}")
         lines += [f"warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 

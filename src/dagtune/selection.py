@@ -28,7 +28,7 @@ __all__ = ["LEAST_GAIN", "Evidence", "Selected", "residuals", "select_parents", 
 #: The least fall of a child's log variance that makes an edge.
 LEAST_GAIN = 0.01
 #: Between these densities the least log odds of an edge go from 0 to _LENIENT.
-_DENSE, _LENIENT = (0.44, 0.54), -2.0
+_DENSE, _LENIENT = (0.41, 0.51), -2.0
 #: Effect sizes of the mixture: none, then doubling.
 _DOUBLINGS = np.arange(-1, 15)
 
@@ -79,7 +79,8 @@ def select_parents(
     evidence, density = _weigh(table, allowed, (first.odds > 0) | (required & allowed), least_gain)
     probability = special.expit(evidence.odds)
     if least_probability is None:
-        least_probability = _adapted(density)
+        pairs = max(int(allowed.sum()), 1)
+        least_probability = _adapted(density - 0.5 / np.sqrt(pairs))  # that it is dense must be sure
     graph = allowed & ((probability > least_probability) | required)
     return Selected(deleted, graph, evidence, least_probability)
 

@@ -386,6 +386,8 @@ def _summarize(learned: Learned, talk: Talk) -> None:
         talk.say(line)
     if len(edges) > _SHOWN:
         talk.say(f"  ... and {len(edges) - _SHOWN} more in edges.csv")
+    if "decision" in result.settings:
+        talk.say(f"decided: {result.settings['decision']}")
     for warning in result.warnings:
         talk.say(f"warning: {warning}", style="yellow")
     if learned.scores:

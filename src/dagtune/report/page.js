@@ -53,6 +53,7 @@
     [page.warnings.length, page.warnings.length === 1 ? "warning" : "warnings"],
   ];
   byId("cards").append(...cards.map(([big, small]) => make("div", { class: "card" }, make("b", {}, String(big)), make("span", {}, small))));
+  if (setting("decision")) byId("warnings").append(make("p", { class: "note" }, make("b", {}, "Decided: "), setting("decision")));
   byId("warnings").append(...page.warnings.map((text) => make("p", { class: "note" }, make("b", {}, "Warning: "), text)));
 
   // ------------------------------------------------------------------------------------------------- the graph
