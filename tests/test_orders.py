@@ -9,7 +9,8 @@ import pytest
 from dagtune import orders
 from dagtune.conditional import _measure
 from dagtune.links import judge
-from dagtune.orders import Objective, _Factor, search, top_down
+from dagtune.orders import SETTINGS, Objective, _Factor, best_fit, search, top_down
+from dagtune.simulate import random_dag, sample
 
 NOTHING = np.zeros((6, 6), dtype=bool)
 
@@ -250,3 +251,23 @@ def test_equal_variances_are_judged_by_the_mean_residual_variance():
     assert total(free, order) == pytest.approx(np.sum(np.log(left / variance[order])))
     # of all tables with this product of residual variances, equal ones are the best
     assert total(replace(free, variance=variance), order) >= np.sum(np.log(left)) - 1e-9
+
+
+def test_a_search_goes_without_settings_that_never_win_and_is_judged_by_all():
+    T = _measure(sample(random_dag(6, 9, rng=1), "mlp2", 400, rng=1).to_numpy()).table
+    objective, order = Objective(T), np.arange(6)
+    used = objective.settings(order)
+    assert 0 < len(used) < len(SETTINGS)  # weak signals: not all of them
+    np.testing.assert_array_equal(objective.only(set(range(len(SETTINGS)))).along(order), objective.along(order))
+    assert (objective.only(used).along(order) >= objective.along(order) - 1e-12).all()
+    found, costs = search(objective, order, np.zeros((6, 6), dtype=bool))
+    np.testing.assert_array_equal(costs, objective.along(found))
+
+
+def test_strong_straight_effects_are_best_fitted_by_straight_lines():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    X[:, 4] = X[:, :4] @ [3, -2, 4, 1.5] + 0.1 * X[:, 4]
+    setting = best_fit(_measure(X).table, 4, np.arange(4))[1]
+    bent, ridge = SETTINGS[setting]
+    assert max(10 * bent, ridge) < 1
