@@ -29,9 +29,9 @@ def beside_prototype(size: str, standardize: bool, prototype: str | None) -> dic
     from dagtune.parallel import one_blas_thread
     from dagtune.simulate import SIZES, random_dag, sample
 
-    methods: dict[str, Any] = {"ours": lambda X: _ours(conditional_tuning(X, rng=0, threads=1))}
+    methods: dict[str, Any] = {"ours": lambda X: as_pair(conditional_tuning(X, rng=0, threads=1))}
     if prototype is not None:
-        methods["prototype"] = _prototype(prototype)
+        methods["prototype"] = load_prototype(prototype)
     for rival in RIVALS:
         methods[rival] = lambda X, rival=rival: (None, BASELINES[rival](X, rng=0))
     small = np.random.default_rng(0).normal(size=(60, 3))
@@ -54,11 +54,12 @@ def beside_prototype(size: str, standardize: bool, prototype: str | None) -> dic
     return {"size": size, "standardize": standardize, "tables": len(rows["ours"]), "means": means}
 
 
-def _ours(result: Any) -> tuple[list[int], Any]:
+def as_pair(result: Any) -> tuple[list[int], Any]:
+    """The order as positions, and the graph."""
     return [result.names.index(name) for name in result.order], result.matrix
 
 
-def _prototype(folder: str) -> Any:
+def load_prototype(folder: str) -> Any:
     """The lab code as its README calls it."""
     sys.path.insert(0, str(Path(folder).resolve()))
     from edges import edges  # type: ignore[import-not-found]
