@@ -118,9 +118,9 @@ class _Factor:
     def window(self, low: int, order: np.ndarray) -> _Fresh | _Rotated:
         """The regressions with the variables from position ``low`` on rearranged as ``order``."""
         table = self.table
-        ends = self.ends[low] + _ends(table, order)
         if low == 0:  # nothing before to rotate with
             return _Fresh(table, order)
+        ends = self.ends[low] + _ends(table, order)
         if not self.L:
             self.refresh()
         a, b = ends[0], ends[-1]
@@ -219,7 +219,7 @@ class _Rotated(_Prefixes):
             known = table.functions_of(before.order)[:first]
             behind = 2 * np.sum(np.log(np.diag(before.L[k])[:first])) - np.sum(np.log(P[known]))
             _compare(
-                k, Q, np.ascontiguousarray(Z[:, unique]), size, P, everything, rows, which,
+                k, Q, np.ascontiguousarray(Z[:, unique]), size, P, everything, False, rows, which,
                 head.T @ reach, np.einsum("ac,ac->c", head, head), first - np.sum((reach * reach) @ P), behind,
                 table.power[unique], table.n, objective.evidence, *found,
             )  # fmt: skip
@@ -240,6 +240,7 @@ def _compare(
     size: np.ndarray,
     P: np.ndarray,
     columns: np.ndarray,
+    triangular: bool,
     rows: np.ndarray,
     which: np.ndarray,
     start: np.ndarray,
@@ -256,17 +257,17 @@ def _compare(
 ) -> None:
     """Take over setting k for the pairs where it is the best so far.
 
-    ``Q`` (m, c) has the factor's rows, its columns standing for the functions ``columns``; ``P`` (c,) are their
-    penalties, ``Z`` (m, children) and ``size`` (m,) go with the rows. A pair is a child ``which`` and a number of
-    ``rows``. ``start``, ``explained``, ``used`` and ``behind`` are the weights, explained squares, freedom and log
-    determinant of what comes before the rows.
+    ``Q`` (m, c) has the factor's rows, its columns standing for the functions ``columns``; it is 0 right of its
+    diagonal if ``triangular``. ``P`` (c,) are their penalties, ``Z`` (m, children) and ``size`` (m,) go with the rows.
+    A pair is a child ``which`` and a number of ``rows``. ``start``, ``explained``, ``used`` and ``behind`` are the
+    weights, explained squares, freedom and log determinant of what comes before the rows.
     """
     m, c = Q.shape
     edf, occam = np.empty(m + 1), np.empty(m + 1)
     edf[0], occam[0] = used, behind
     for a in range(m):
         spent = 0.0
-        for j in range(c):
+        for j in range(a + 1 if triangular else c):
             spent += P[j] * Q[a, j] * Q[a, j]
         edf[a + 1] = edf[a] + 1 - spent
         occam[a + 1] = occam[a] + size[a]
@@ -281,7 +282,7 @@ def _compare(
         for i in range(done, rows[a]):
             z = Z[i, child]
             total += z * z
-            for j in range(c):
+            for j in range(i + 1 if triangular else c):
                 w[j] += z * Q[i, j]
         done = rows[a]
         penalty = 0.0
@@ -349,7 +350,7 @@ def _fresh(
         for i in range(m):
             size[i] = -2 * np.log(Q[i, i]) - np.log(P[i])
         _compare(
-            k, Q, Q @ b, size, P, at, ends[places], which, start, explained, 0.0, 0.0, power[unique], n, evidence,
+            k, Q, Q @ b, size, P, at, True, ends[places], which, start, explained, 0.0, 0.0, power[unique], n, evidence,
             found[0], found[1], found[2], found[3],
         )  # fmt: skip
     return found
@@ -575,7 +576,7 @@ def _best_place(
         return None, low, current
     r = np.concatenate([order[low:at], order[at + 1 : high + 1]])
     here, size = at - low, high - low
-    places = np.delete(np.arange(size + 1), here)
+    places = np.concatenate([np.arange(here), np.arange(here + 1, size + 1)])
     children = np.concatenate([r[here:], np.full(size, x)])
     costs = factor.window(low, np.append(r, x)).costs(
         np.concatenate([np.arange(here, size), places]), children, objective
@@ -586,14 +587,17 @@ def _best_place(
     )
     costs = objective.scaled(costs, children)
     without = np.concatenate([current[low:at], costs[: size - here]])
-    own = np.insert(costs[size - here :], here, current[at])
+    elsewhere = costs[size - here :]
+    own = np.concatenate([elsewhere[:here], current[at : at + 1], elsewhere[here:]])
     behind = current[at + 1 : high + 1]
     if here:
         first = r[:here]
         costs = factor.window(low, np.append(x, first)).costs(np.arange(1, here + 1), first, objective)
         costs = objective._with_joint(costs, lambda: [np.concatenate([head, [x], r[:p]]) for p in range(here)], first)
         behind = np.concatenate([objective.scaled(costs, first), behind])
-    totals = np.append(0, np.cumsum(without)) + own + np.append(np.cumsum(behind[::-1])[::-1], 0)
+    totals = own.copy()
+    totals[1:] += np.cumsum(without)
+    totals[:-1] += np.cumsum(behind[::-1])[::-1]
     best = int(np.argmin(totals))
     if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])):
         return None, low, current
