@@ -21,6 +21,7 @@ __all__ = ["LEVEL", "check_residuals"]
 LEVEL = 0.05
 #: Rows looked at, evenly spread (a table may be sorted): enough to see what matters, few enough to be done at once.
 _ROWS = 2000
+_FEW = 200
 
 
 def check_residuals(
@@ -42,7 +43,9 @@ def check_residuals(
     causes = np.where(varied[:, None], causes, np.arange(len(seen)))  # no parent of anyone: any numbers will do
     columns = np.concatenate([left[children], causes])
     frame = pd.DataFrame(columns.T, columns=[f"c{k}" for k in range(len(columns))])
-    measured = measure_dependence(frame, order=1)
+    # So few rows are done before the engine has weighed its paths or a second thread has begun.
+    small = {"engine": "dense", "threads": 1} if len(seen) <= _FEW else {}
+    measured = measure_dependence(frame, order=1, **small)  # type: ignore[arg-type]
     p_values = measured.pvalues()[: len(children), len(children) :]
     statistics = measured.first[: len(children), len(children) :]
     found = []
