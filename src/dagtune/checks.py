@@ -44,8 +44,8 @@ def check_residuals(
     columns = np.concatenate([left[children], causes])
     frame = pd.DataFrame(columns.T, columns=[f"c{k}" for k in range(len(columns))])
     # So few rows are done before the engine has weighed its paths or a second thread has begun.
-    small = {"engine": "dense", "threads": 1} if len(seen) <= _FEW else {}
-    measured = measure_dependence(frame, order=1, **small)  # type: ignore[arg-type]
+    few = len(seen) <= _FEW
+    measured = measure_dependence(frame, order=1, engine="dense" if few else "auto", threads=1 if few else None)
     p_values = measured.pvalues()[: len(children), len(children) :]
     statistics = measured.first[: len(children), len(children) :]
     found = []

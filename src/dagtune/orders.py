@@ -14,6 +14,7 @@ two arrangements of the window: the moving variable first, and last. There the f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -170,16 +171,16 @@ def _ends(table: Table, order: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(table.starts[order + 1] - table.starts[order])]).astype(np.intp)
 
 
-class _Prefixes:
+class _Prefixes(ABC):
     """Regressions on everything before a place of an arrangement."""
 
     def costs(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> np.ndarray:
         """log V of each child given everything before the place (0 is the window's first), less what is taken off."""
         return objective.finish(*self.best(places, children, objective)[:3], children)
 
+    @abstractmethod
     def best(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> _Best:
         """For each child and place the setting with the least cost."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
