@@ -11,9 +11,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+import scipy.linalg  # noqa: F401  brings a BLAS of its own, to be found below
+from threadpoolctl import ThreadpoolController
 
 from dagtune.validation import check_count
 
@@ -34,6 +36,12 @@ def count_threads(threads: int | None = None) -> int:
     return os.cpu_count() or 1
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS libraries of this process, looked for once: that takes as long as a small regression."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """BLAS on one thread inside.
@@ -45,7 +53,7 @@ def one_blas_thread() -> Iterator[None]:
         yield
         return
     try:
-        with threadpool_limits(1, user_api="blas"):
+        with _blas().limit(limits=1):
             yield
     finally:
         _limited.release()

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -213,15 +213,15 @@ def _turn_smoothest_first(
     answer all the same, ``mu = 1 / kappa`` there, and those functions are left out: no row can ask for them.
     """
     k = len(mean)
-    Q = linalg.null_space(np.ones((1, k)))
+    Q = _no_constants(k)
     C = Q.T @ (square - np.outer(mean, mean)) @ Q
     P = Q.T @ _roughness(spline.penalty, knots, scale) @ Q
     kappa = np.trace(C) / np.trace(P)
     mu, vectors = linalg.eigh(P, C + kappa * P)
     vectors = vectors[:, 1 - kappa * mu > _SEEN][:, : spline.functions]
-    spread = np.einsum("ar,ab,br->r", vectors, C, vectors)
+    spread = np.sum(vectors * (C @ vectors), axis=0)
     vectors /= np.sqrt(np.where(spread > 0, spread, np.nan))
-    roughness = np.einsum("ar,ab,br->r", vectors, P, vectors)
+    roughness = np.sum(vectors * (P @ vectors), axis=0)
     roughness[0] = 0.0  # the line, up to rounding
     # Where knots lie very unevenly, rounding spoils the roughest functions: they are left out.
     sound = int(np.argmin(np.append(roughness[1:] > np.maximum(roughness[:-1], 0), False))) + 1
@@ -231,6 +231,12 @@ def _turn_smoothest_first(
     if line @ square @ turn[:, 0] - (line @ mean) * (mean @ turn[:, 0]) < 0:
         turn[:, 0] *= -1
     return Curve(knots, turn, turn.T @ mean, roughness)
+
+
+@cache
+def _no_constants(k: int) -> np.ndarray:
+    """(k, k - 1): an orthonormal basis of what sums to 0."""
+    return linalg.null_space(np.ones((1, k)))
 
 
 def _roughness(penalty: str, knots: np.ndarray, scale: float) -> np.ndarray:
