@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import interpolate, special
+from scipy import interpolate, special, stats
 
 from dagtune import links
 from dagtune.links import _bend, _bin_sums, equal_bins, judge, link_fit, negentropy
@@ -145,17 +145,28 @@ def test_an_index_without_variance_and_a_perfect_fit_gain_nothing(kind):
 
 
 @pytest.mark.parametrize("n", [50, 300, 5000, 10**6])
-def test_bins_are_equally_likely_under_a_gaussian(n):
+def test_bins_are_equally_likely_under_a_gaussian_but_for_the_tails(n):
     table = equal_bins(n)
-    assert (np.diff(table) >= 0).all()
-    assert table[0] == 0
-    cells = len(table)
-    edges = np.arange(cells + 1) / links._CELLS - links._SIDE
+    tails = len(links._TAILS)
+    equal = table[-1] + 1 - 2 * tails
+    edges = np.arange(len(table) + 1) / links._CELLS - links._SIDE
     p = np.diff(np.concatenate([[0.0], special.ndtr(edges[1:-1]), [1.0]]))
     share = np.bincount(table, weights=p)
-    # what unequal bins would add to the negentropy of a Gaussian stays below what chance does
-    assert np.sum(share * np.log(share * len(share))) < 0.3 * np.sqrt(len(share) / 2) / min(n, 5000)
-    np.testing.assert_allclose(share * len(share), 1, atol=0.2)
+    expected = np.full(equal, 1 / equal)
+    expected[[0, -1]] -= links._TAIL_TOTAL
+    expected = np.concatenate([expected, links._TAIL_SHARES, links._TAIL_SHARES])
+    # what bins of other sizes would add to the negentropy of a Gaussian stays below what chance does
+    assert np.sum(share * np.log(share / expected)) < 0.3 * np.sqrt(len(share) / 2) / min(n, 5000)
+    np.testing.assert_allclose(share / expected, 1, atol=0.25)
+
+
+def test_bins_follow_each_other_from_one_tail_to_the_other():
+    table = equal_bins(300)
+    tails = len(links._TAILS)
+    equal = int(table[-1]) + 1 - 2 * tails
+    lower = list(range(equal + tails - 1, equal - 1, -1))
+    changes = table[np.append(True, np.diff(table) != 0)]
+    assert changes.tolist() == [*lower, *range(equal), *range(equal + tails, equal + 2 * tails)]
 
 
 def test_more_rows_get_no_fewer_bins():
@@ -177,8 +188,9 @@ def test_gaussian_rows_have_no_negentropy_on_average(n):
         (lambda rng, n: rng.uniform(size=n), np.log(np.sqrt(2 * np.pi * np.e / 12))),
         (lambda rng, n: rng.exponential(size=n), np.log(np.sqrt(2 * np.pi * np.e)) - 1),
         (lambda rng, n: rng.laplace(size=n), np.log(np.sqrt(2 * np.pi * np.e) * np.sqrt(2)) - np.log(2 * np.e)),
+        (lambda rng, n: rng.standard_t(3, size=n), np.log(np.sqrt(2 * np.pi * np.e * 3)) - stats.t(3).entropy()),
     ],
-    ids=["uniform", "exponential", "laplace"],
+    ids=["uniform", "exponential", "laplace", "t3"],
 )
 def test_known_laws_have_their_negentropy_up_to_what_binning_loses(draw, known):
     found = [negentropy(draw(np.random.default_rng(seed), 20_000), equal_bins(20_000)) for seed in range(5)]

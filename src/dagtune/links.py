@@ -5,11 +5,11 @@ spline in u explains a part of e; :func:`judge` measures that part, less the str
 shrinkage of u is not taken for a bend. The negentropy of what remains says how far the noise is from Gaussian.
 
 Both are sums over rows that fall into bins: the spline is a small regression on 64 bins of u, and the negentropy is
-the divergence of a histogram from the Gaussian,
+the divergence of a histogram from the Gaussian with the residuals' mean and variance,
 
-    J = sum_b p_b log(m p_b) - (m - 3) / (2 n),
+    J = sum_b p_b log(p_b / q_b) - (m - 3) / (2 n),
 
-over m bins that a Gaussian with the residuals' mean and variance would fill equally (the subtracted term is what pure
+over m bins, equally likely under that Gaussian except in the tails, where heavy ones show (the subtracted term is what
 chance adds, two bins fewer because mean and variance are fitted). Binning can only lower a divergence: J is cautious.
 """
 
@@ -28,7 +28,11 @@ _KNOTS = (-1.2, -0.4, 0.4, 1.2)
 LINK_FREEDOM = 2 + len(_KNOTS)
 #: Resolution of the table that finds a Gaussian bin: cells a deviation, deviations on each side. With coarse cells the
 #: bins are not equally likely, and a Gaussian seems to be none.
-_CELLS, _SIDE = 512, 5
+_CELLS, _SIDE = 512, 8
+#: Beyond the first of these deviations bins are not equally likely, but reach to the next: there heavy tails show.
+_TAILS = np.array([2.5, 3.2, 4.0, 5.0, 6.5])
+_TAIL_SHARES = -np.diff(special.ndtr(-np.append(_TAILS, np.inf)))
+_TAIL_TOTAL = float(_TAIL_SHARES.sum())
 
 
 def _link_basis() -> np.ndarray:
@@ -44,10 +48,15 @@ _BASIS = _link_basis()
 
 
 def equal_bins(n: int) -> np.ndarray:
-    """Table of cells -> bin, the bins equally likely under a Gaussian; their number grows as n^0.4."""
+    """Table of cells -> bin. Bins are equally likely under a Gaussian, their number grows as n^0.4; then the tails'.
+
+    First the bins of the lower tail, outwards, then those of the upper one: the last cell has the last bin.
+    """
     bins = int(np.clip(2 * n**0.4, 8, 64))
     centres = (np.arange(2 * _SIDE * _CELLS) + 0.5) / _CELLS - _SIDE
-    return np.minimum((special.ndtr(centres) * bins).astype(np.int16), np.int16(bins - 1))
+    table = np.minimum((special.ndtr(centres) * bins).astype(np.int16), np.int16(bins - 1))
+    tail = np.searchsorted(_TAILS, np.abs(centres)).astype(np.int16)
+    return np.where(tail > 0, bins - 1 + tail + np.where(centres > 0, len(_TAILS), 0), table).astype(np.int16)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -134,11 +143,20 @@ def negentropy(e: np.ndarray, table: np.ndarray) -> float:
     count = np.zeros(bins)
     for x in e:
         count[table[min(max(int((x - mean) * scale + _SIDE * _CELLS), 0), len(table) - 1)]] += 1.0
-    J = 0.0
-    for c in count:
-        if c > 0:
-            J += c * np.log(c * bins / n)
-    return J / n - (bins - 3) / (2.0 * n)
+    tails = len(_TAIL_SHARES)
+    equal = bins - 2 * tails
+    J, chance = 0.0, equal - 3.0
+    for b in range(bins):
+        share = 1.0 / equal
+        if b >= equal:
+            share = _TAIL_SHARES[(b - equal) % tails]
+            few = n * share  # a bin that hardly anyone is expected in adds less by chance, about so much
+            chance += 1 - np.exp(-2 * few * (1 - np.log(min(few, 1.0))))
+        elif b == 0 or b == equal - 1:
+            share -= _TAIL_TOTAL
+        if count[b] > 0:
+            J += count[b] * np.log(count[b] / (n * share))
+    return J / n - chance / (2.0 * n)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
