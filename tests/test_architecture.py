@@ -34,7 +34,9 @@ ROOMS = {
     "joint": {"parallel", *EVERYONE},
     "orders": {"links", "joint", "regression", "parallel", *EVERYONE},
     "selection": {"orders", "links", *EVERYONE},
+    "neighbours": {"orders", "selection", *EVERYONE},
     "conditional": {
+        "neighbours",
         "orders",
         "selection",
         "joint",

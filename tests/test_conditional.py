@@ -153,6 +153,25 @@ def test_sparse_tables_are_searched_from_several_starts():
     assert sum(score <= 5 for score in wrong) >= 5, wrong  # chance: about 50
 
 
+def test_in_sparse_tables_likely_neighbours_decide():
+    """With regressions on everything before alone, the SIDs of these sum up to 94."""
+    wrong = []
+    for seed in range(6):
+        truth = random_dag(15, 25, rng=seed)
+        wrong.append(sid(truth, learn(table("gp", seed, 15, 25, 300, standardize=True)).complete_dag))
+    assert sum(wrong) < 65, wrong  # chance: about 100 each
+
+
+@pytest.mark.parametrize("model", ["tanh", "linear"])
+def test_heavy_tails_of_the_noise_tell_directions(model):
+    """With equally likely bins to the end, which do not see far tails, the SIDs of these sum up to 160 and 103."""
+    wrong = []
+    for seed in range(8):
+        X = table(model, seed, 8, 12, 400, noise="t3", standardize=True)
+        wrong.append(sid(random_dag(8, 12, rng=seed), learn(X).complete_dag))
+    assert sum(wrong) < 70, wrong  # chance: about 31 each
+
+
 @given(arrays(bool, (6, 6)), st.integers(0, 100))
 @settings(max_examples=40, deadline=None)
 def test_random_orders_keep_what_must_come_before_what(before, seed):

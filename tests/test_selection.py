@@ -9,7 +9,7 @@ from scipy import special, stats
 from dagtune.conditional import _measure
 from dagtune.graph import topological_order
 from dagtune.orders import best_fit
-from dagtune.selection import _backward, _pooled_odds, _statistics, residuals, select_parents, share_kept
+from dagtune.selection import _backward, _pooled_odds, _statistics, residuals, select_parents
 from dagtune.simulate import random_dag, sample
 
 
@@ -282,16 +282,6 @@ def test_a_bent_link_is_taken_out_of_residuals():
     left = residuals(T, graph)[3]
     additive = T.targets[3] - best_fit(T, 3, np.arange(3))[0] @ T.functions
     assert left.var() < 0.5 * additive.var()
-
-
-def test_the_share_kept_tells_dense_graphs_from_sparse_ones():
-    def share(edges, seed):
-        truth = random_dag(12, edges, rng=seed)
-        X = sample(truth, "gp", 400, "printed", rng=seed, standardize=True).to_numpy()
-        return share_kept(_measure(X).table, np.array(topological_order(truth)))
-
-    sparse, dense = ([share(edges, seed) for seed in range(4)] for edges in (10, 60))
-    assert max(sparse) < 0.45 < min(dense)
 
 
 def test_a_graph_is_called_dense_only_if_that_is_sure():

@@ -21,10 +21,11 @@ import numpy as np
 from dagtune.joint import Joint
 from dagtune.links import equal_bins, negentropy
 from dagtune.moments import Rows
+from dagtune.neighbours import find_neighbours, search_near
 from dagtune.orders import Objective, Table, penalties, search, top_down
 from dagtune.parallel import parallel_map
 from dagtune.regression import Gram, Spline, measure_gram
-from dagtune.selection import share_kept
+from dagtune.selection import likely_edges
 from dagtune.transforms import fit_bounded, fit_normal_scores
 
 __all__ = ["NOISES", "Attempt", "Ordered", "find_order"]
@@ -41,9 +42,10 @@ DISTINCT = 0.2
 MANY = 15
 #: Up to so many variables a search may move one anywhere; beyond, so far at once.
 ANYWHERE, WINDOW = 60, 12
-#: Where deletion keeps less than this share of the pairs, searches start from so many random orders too: of sparse
-#: graphs many orders are nearly as good as the best, and a search stops at the first that no single move betters.
-SPARSE, STARTS = 0.42, 3
+#: In sparse graphs searches start from so many random orders too: many orders are nearly as good as the best, and a
+#: search stops at the first that no single move betters.
+STARTS = 3
+
 #: How far a variable may move at once while joint regressions are tried, and how many rows are their landmarks.
 JOINT_WINDOW = 5
 #: Joint regressions are searched with if, at the order found without, they lower log V by this + 1/n on average.
@@ -53,6 +55,8 @@ JOINT_GAIN = 0.0015
 BENT = 0.25
 #: -2 / n log likelihood a variable by which another kind of noise must win: over free variances, and over equal ones.
 SLIGHT, CLEAR = 0.01, 0.3
+#: So far behind the best, in the same units, an attempt gets no more starts.
+FAR = 0.05
 #: A residual variance so many times the usual one is misfit.
 MISSED = 3.0
 #: Log residual variances that vary less than this over the earlier half of the order are alike; more, and over all they
@@ -86,6 +90,15 @@ class Ordered:
     straight: bool
     #: (d, rows): the variables at the rows that the objective's table looks at.
     values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """The attempt under equal variances: are they so much alike that it can be taken, and how much in words."""
+
+    attempt: Attempt
+    enough: bool
+    words: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +179,8 @@ class Learner:
         self.window = None if self.d <= ANYWHERE else WINDOW
         #: A score that an attempt must reach where it starts to be searched for; None searches always.
         self.limit: float | None = None
-        #: Does the graph seem sparse? The search under free variances finds out.
-        self.sparse = False
+        #: Likely neighbours, where the graph is sparse. Beyond some variables that is too long a question.
+        self.near = find_neighbours(self.data.table) if self.d <= ANYWHERE else None
         plain = self._objective()
         # Where the columns' units mean nothing, not even the place to start from may depend on them.
         self.first = top_down(plain, self.data.variance if units else np.ones(self.d), before)
@@ -197,8 +210,7 @@ class Learner:
         """Gaussian noise of any variance."""
         objective = self._objective()
         order, score = self._search(objective, self.first, *self._random(1))
-        self.sparse = share_kept(objective.table, order) < SPARSE
-        if self.sparse:
+        if self.near is not None:
             order, score = self._search(objective, order, *self._random(STARTS - 1))
         return Attempt("free", order, score, objective)
 
@@ -215,13 +227,17 @@ class Learner:
         order, score = self._search(objective, self.first)
         return Attempt("equal", order, score, objective)
 
-    def non_gaussian(self, start: np.ndarray) -> Attempt:
-        """Noise of any law; two parameters a variable are paid for, as if its law had a shape and a skewness."""
+    def non_gaussian(self, free: Attempt, least: float = 0.0) -> Attempt:
+        """Noise of any law; two parameters a variable are paid for, as if its law had a shape and a skewness.
+
+        Where it does not win by the ``least`` gain a variable over free variances, one search is enough.
+        """
         objective = self._objective(any_noise=True)
         cost = 2 * self.d * np.log(self.seen) / self.seen
         # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
-        order, score = self._search(objective, start)
-        if self.limit is None or score + cost < self.limit + SLIGHT * self.d:
+        order, score = self._search(objective, free.order)
+        limit = np.inf if self.limit is None else min(free.score - least * self.d, self.limit + FAR * self.d)
+        if score + cost < limit:
             order, score = self._search(objective, order, *self._random(STARTS))
         return Attempt("non-gaussian", order, score + cost, objective)
 
@@ -264,7 +280,7 @@ class Learner:
         attempt = Attempt("post-nonlinear", start, there, objective, f"{words} of {count} variables")
         if self.limit is not None and there > self.limit:  # worse where it starts: not worth a search
             return attempt
-        order, score = self._search(objective, start, *self._random(int(self.sparse)))
+        order, score = self._search(objective, start, *self._random(int(self.near is not None)))
         attempt = replace(attempt, order=order, score=score + cost)
         if scale is not None:
             alike = replace(objective, variance=scale)
@@ -285,6 +301,15 @@ class Learner:
         log_v = replace(objective, variance=None).along(some)
         log_variance = np.log(variance[some])
         return float(np.var(log_v + log_variance)), float(np.var(log_variance))
+
+    def alike(self, equal: Attempt, free: Attempt) -> _Alike:
+        """Are residual variances alike at the order found under equal ones, more than those of the columns?"""
+        variance = self.data.variance
+        left, before = self.equality(equal.order, equal.objective, variance)
+        enough = _more_equal(left, before, self.n)
+        if enough and self.equality(equal.order, equal.objective, variance, early=True)[0] > ALIKE:
+            enough = left < MUCH * self.equality(free.order, free.objective, variance)[0]
+        return _Alike(equal, enough, f"log residual variances vary by {left:.3g} against {before:.3g} of log variances")
 
     def straight(self, attempt: Attempt) -> bool:
         """Does nothing bent, at this order, explain the variables better than straight lines?
@@ -313,7 +338,7 @@ class Learner:
         joint = Joint(
             rows,
             objective.table.targets[:, some],
-            landmarks=int(np.clip(60 + m // 10, 60, 150)),
+            landmarks=int(np.clip(40 + m // 8, 40, 150)),
             rng=np.random.default_rng(self.rng.integers(2**63)),
             threads=self.threads,
         )
@@ -326,6 +351,21 @@ class Learner:
         start = self._better(objective, order, *others)
         found, _ = search(objective, start, self.before, window=JOINT_WINDOW)
         return replace(attempt, order=found, objective=objective), True
+
+    def narrow(self, attempt: Attempt) -> Attempt:
+        """In a sparse graph search on with regressions on likely neighbours alone.
+
+        Those of any order first, and those that the order found has; then those that are likely at the order so found.
+        """
+        if self.near is None:
+            return attempt
+        table, order = attempt.objective.table, attempt.order
+        nothing = np.zeros_like(self.near)
+        for known in (self.near, nothing):
+            rank = np.argsort(order)
+            _, likely = likely_edges(table, rank[:, None] < rank, nothing)
+            order = search_near(attempt.objective, order, known | likely | likely.T, self.before)
+        return replace(attempt, order=order)
 
 
 def _random_order(before: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -363,7 +403,6 @@ def find_order(
     free = learner.free()
     share = 0.4
     attempts = [free]
-    chosen, decision = free, "free noise variances, as asked"
     learner.limit = free.score if noise == "auto" else None
     if noise in ("auto", "post-nonlinear"):
         for attempt in (
@@ -377,45 +416,49 @@ def find_order(
                 if learner.limit is not None:
                     learner.limit = min(learner.limit, found.score)
     share = 0.6
-    if noise in ("auto", "non-gaussian"):
-        attempts.append(learner.non_gaussian(free.order))
-    share = 0.7
-    if noise in ("auto", "equal"):
-        attempts.append(learner.equal())
+    if noise == "auto":
+        alike = learner.alike(learner.equal(), free)
+        share = 0.7
+        least = CLEAR - FAR if alike.enough else 0.0
+        attempts += [alike.attempt, learner.non_gaussian(free, least)]
+        chosen, decision = _decide(attempts, alike, learner.n)
+    else:
+        if noise == "equal":
+            attempts.append(learner.equal())
+        elif noise == "non-gaussian":
+            attempts.append(learner.non_gaussian(free))
+        chosen, decision = _asked(attempts, noise)
     share = 0.8
-    chosen, decision = _decide(attempts, learner, noise)
     refined, used = learner.refine(chosen, [learner.first, *(one.order for one in attempts if one is not chosen)])
+    refined = learner.narrow(refined)
     tell("optimal", 1.0)
     straight = chosen.noise == "free" and not used and learner.straight(chosen)
     return Ordered(refined, tuple(attempts), decision, used, straight, learner.data.rows.T)
 
 
-def _decide(attempts: list[Attempt], learner: Learner, noise: str) -> tuple[Attempt, str]:
+def _asked(attempts: list[Attempt], noise: str) -> tuple[Attempt, str]:
+    """The best attempt under the kind of noise that was asked for, and that in words."""
+    able = [one for one in attempts if one.noise == noise]
+    if not able:
+        return attempts[0], f"noise={noise!r} was asked for, but no variable has another scale that fits better: free"
+    best = min(able, key=lambda one: one.score)
+    return best, f"noise={noise!r} as asked" + (f" ({best.words})" if best.words else "")
+
+
+def _decide(attempts: list[Attempt], alike: _Alike, n: int) -> tuple[Attempt, str]:
     """The attempt to go on with, and in words why."""
-    free, n = attempts[0], learner.n
-    if noise != "auto":
-        able = [one for one in attempts if one.noise == noise]
-        if not able:
-            return free, f"noise={noise!r} was asked for, but no variable has another scale that fits better: free"
-        best = min(able, key=lambda one: one.score)
-        return best, f"noise={noise!r} as asked" + (f" ({best.words})" if best.words else "")
+    free, d = attempts[0], len(attempts[0].order)
     best = min(attempts, key=lambda one: one.score if one.noise != "equal" else np.inf)
     if best.noise == "non-gaussian":
         bare = free.objective.along(best.order) - best.objective.along(best.order)
         if np.median(bare) <= 2 * np.log(n) / n:  # a few odd variables are not a law
             best = min(attempts, key=lambda one: one.score if one.noise not in ("equal", best.noise) else np.inf)
-    gain = (free.score - best.score) / learner.d
-    told = f"{gain * learner.d * n / 2:.1f}" if best is not free else ""
-    equal = next(one for one in attempts if one.noise == "equal")
-    left, before = learner.equality(equal.order, equal.objective, learner.data.variance)
-    ratio = f"log residual variances vary by {left:.3g} against {before:.3g} of log variances"
-    alike = _more_equal(left, before, n)
-    if alike and learner.equality(equal.order, equal.objective, learner.data.variance, early=True)[0] > ALIKE:
-        alike = left < MUCH * learner.equality(free.order, free.objective, learner.data.variance)[0]
+    gain = (free.score - best.score) / d
     # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like noise of another law.
-    if best is not free and gain > (CLEAR if alike else SLIGHT):
+    if best is not free and gain > (CLEAR if alike.enough else SLIGHT):
         words = f" ({best.words})" if best.words else ""
+        told = f"{gain * d * n / 2:.1f}"
         return best, f"{best.noise} noise{words}: log likelihood {told} above free Gaussian noise, fees paid"
-    if alike:
-        return equal, f"equal noise variances: {ratio}"
-    return free, f"free noise variances: {ratio}, too much for equal ones"
+    if alike.enough:
+        return alike.attempt, f"equal noise variances: {alike.words}"
+    return free, f"free noise variances: {alike.words}, too much for equal ones"

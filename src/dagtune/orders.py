@@ -462,8 +462,12 @@ class Objective:
     def along(self, order: np.ndarray) -> np.ndarray:
         """Cost of each variable given those before it, log scale, in the order's arrangement."""
         order = np.asarray(order)
-        found = _Factor(self.table, order[:0]).window(0, order).costs(np.arange(len(order)), order, self)
-        return self._with_joint(found, lambda: [order[:t] for t in range(len(order))], order)
+        return self.given(order, np.arange(len(order)), order)
+
+    def given(self, arranged: np.ndarray, places: np.ndarray, children: np.ndarray) -> np.ndarray:
+        """Cost of each child given the arranged variables before its place, log scale."""
+        costs = _Fresh(self.table, arranged).costs(places, children, self)
+        return self._with_joint(costs, lambda: [arranged[:place] for place in places], children)
 
     def settings(self, order: np.ndarray) -> set[int]:
         """Rows of the table's penalties that are more than seldom the best for regressions along this order."""
@@ -473,7 +477,7 @@ class Objective:
         places = np.repeat(np.arange(1, d), 4)
         children = np.stack([np.arange(1, d), np.minimum(np.arange(2, d + 1), d - 1), np.arange(d + 1, 2 * d) // 2,
                              np.full(d - 1, d - 1)], axis=1).ravel()  # fmt: skip
-        arranged = _Factor(self.table, order[:0]).window(0, np.asarray(order))
+        arranged = _Fresh(self.table, np.asarray(order))
         setting = arranged.best(places, order[children], self)[3]
         share = np.bincount(setting, minlength=len(self.table.penalty)) / len(setting)
         return set(np.flatnonzero(share >= _SELDOM).tolist())
@@ -510,9 +514,7 @@ def top_down(objective: Objective, variance: np.ndarray, before: np.ndarray) -> 
     while left:
         objective.stopped()
         ready = [j for j in left if not before[left, j].any()]
-        given = np.array(order, dtype=np.intp)
-        arranged = _Factor(table, given[:0]).window(0, given)
-        costs = arranged.costs(np.full(len(ready), len(order)), np.array(ready), objective)
+        costs = objective.given(np.array(order, dtype=np.intp), np.full(len(ready), len(order)), np.array(ready))
         order.append(ready[int(np.argmin(costs + np.log(variance[ready])))])
         left.remove(order[-1])
     return np.array(order)

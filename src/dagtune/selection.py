@@ -23,7 +23,7 @@ from scipy import special
 from dagtune.links import LINK_FREEDOM, link_fit
 from dagtune.orders import Table, best_fit
 
-__all__ = ["LEAST_GAIN", "Evidence", "Selected", "residuals", "select_parents", "share_kept"]
+__all__ = ["LEAST_GAIN", "Evidence", "Selected", "keep_backward", "likely_edges", "residuals", "select_parents"]
 
 #: The least fall of a child's log variance that makes an edge.
 LEAST_GAIN = 0.01
@@ -69,36 +69,38 @@ def select_parents(
 
     An edge is kept above ``least_probability``; None adapts it to how dense the graph seems to be.
     """
-    deleted = np.zeros_like(allowed)
-    for child in range(table.width):
-        candidates = np.flatnonzero(allowed[:, child])
-        deleted[candidates, child] = _keep(table, child, candidates, required[candidates, child])
-    # Child by child, deletion keeps what chance made look useful, and flatters what is left; so the odds given what it
-    # kept only say what to keep for the odds that count.
-    first, _ = _weigh(table, allowed, deleted, least_gain)
-    evidence, density = _weigh(table, allowed, (first.odds > 0) | (required & allowed), least_gain)
+    deleted, kept = likely_edges(table, allowed, required, least_gain=least_gain)
+    evidence, density = _weigh(table, allowed, kept, least_gain)
     probability = special.expit(evidence.odds)
     if least_probability is None:
         pairs = max(int(allowed.sum()), 1)
-        least_probability = _adapted(density - 0.5 / np.sqrt(pairs))  # that it is dense must be sure
+        least_probability = _adapted(density - 7 / pairs)  # of few pairs the density must be surer
     graph = allowed & ((probability > least_probability) | required)
     return Selected(deleted, graph, evidence, least_probability)
 
 
-def share_kept(table: Table, order: np.ndarray) -> float:
-    """The share of the pairs that backward deletion keeps, by some children late in the order: how dense is the graph?
+def likely_edges(
+    table: Table, allowed: np.ndarray, required: np.ndarray, *, least_gain: float = LEAST_GAIN
+) -> tuple[np.ndarray, np.ndarray]:
+    """The edges that backward deletion keeps, and those that given them are rather there than not.
 
-    Of pairs without an edge it keeps about a sixth.
+    Child by child, deletion keeps what chance made look useful, and flatters what is left: the odds given what it kept
+    only say given what the odds are that count.
     """
-    places = np.unique(np.linspace(len(order) // 2, len(order) - 1, 8).astype(np.intp))
-    kept = [_keep(table, order[t], order[:t], np.zeros(t, dtype=bool)) for t in places if t]
-    return float(np.concatenate(kept).mean()) if kept else 1.0
+    deleted = np.zeros_like(allowed)
+    for child in range(table.width):
+        candidates = np.flatnonzero(allowed[:, child])
+        deleted[candidates, child] = keep_backward(table, child, candidates, required[candidates, child])
+    first, _ = _weigh(table, allowed, deleted, least_gain)
+    return deleted, (first.odds > 0) | (required & allowed)
 
 
-def _keep(table: Table, child: int, candidates: np.ndarray, required: np.ndarray) -> np.ndarray:
-    """Which candidates backward deletion keeps."""
+def keep_backward(
+    table: Table, child: int, candidates: np.ndarray, required: np.ndarray, *, passes: int = 2
+) -> np.ndarray:
+    """Which candidates backward deletion keeps; each pass makes the link linear around the fit of the last one."""
     kept = np.ones(len(candidates), dtype=bool)
-    for _ in range(2 if len(candidates) else 0):
+    for _ in range(passes if len(candidates) else 0):
         kept = _backward(*_system(table, child, candidates, kept), required, table.n)
     return kept
 
@@ -257,6 +259,27 @@ def _statistics(
     return chi, nu, gain, room
 
 
+@njit(cache=True, nogil=True)
+def _mixture(density: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """By EM the weights of a mixture of which (pairs, parts) densities are given, and each part's share in a pair."""
+    pairs, parts = density.shape
+    weights = np.full(parts, 1 / parts)
+    share = np.empty((pairs, parts))
+    for _ in range(steps):
+        mean = np.zeros(parts)
+        for a in range(pairs):
+            total = 0.0
+            for k in range(parts):
+                share[a, k] = density[a, k] * weights[k]
+                total += share[a, k]
+            for k in range(parts):
+                share[a, k] /= total
+                mean[k] += share[a, k]
+        for k in range(parts):
+            weights[k] = max(mean[k] / pairs, 1e-10)
+    return weights, share
+
+
 def _pooled_odds(
     chi: np.ndarray, nu: np.ndarray, n: int, room: np.ndarray, least_gain: float
 ) -> tuple[np.ndarray, float]:
@@ -273,11 +296,7 @@ def _pooled_odds(
         - special.betaln(a, b) - np.log1p(sizes)
     )  # fmt: skip
     density = np.exp(log_f - log_f.max(axis=1, keepdims=True))
-    weights = np.full(len(sizes), 1 / len(sizes))
-    for _ in range(200):
-        share = density * weights
-        share /= share.sum(axis=1, keepdims=True)
-        weights = np.maximum(share.mean(axis=0), 1e-10)
+    weights, share = _mixture(density, 200)
     none = (sizes * nu[:, None] / n < least_gain) | (sizes == 0)
     p0 = np.sum(np.where(none, share, 0), axis=1)
     p1 = np.sum(np.where(none, 0, share), axis=1)
