@@ -46,6 +46,9 @@ ANYWHERE, WINDOW = 60, 12
 #: search stops at the first that no single move betters.
 STARTS = 3
 
+#: Searches know of likely neighbours alone if those with an edge at the order found are no more, on average, than this:
+#: so many and such a share of all variables.
+FEW = 3.3, 0.1
 #: How far a variable may move at once while joint regressions are tried, and how many rows are their landmarks.
 JOINT_WINDOW = 5
 #: Joint regressions are searched with if, at the order found without, they lower log V by this + 1/n on average.
@@ -338,7 +341,7 @@ class Learner:
         joint = Joint(
             rows,
             objective.table.targets[:, some],
-            landmarks=int(np.clip(40 + m // 8, 40, 150)),
+            landmarks=int(np.clip(50 + m // 5, 50, 150)),
             rng=np.random.default_rng(self.rng.integers(2**63)),
             threads=self.threads,
         )
@@ -359,12 +362,13 @@ class Learner:
         """
         if self.near is None:
             return attempt
-        table, order = attempt.objective.table, attempt.order
-        nothing = np.zeros_like(self.near)
-        for known in (self.near, nothing):
+        order, near = attempt.order, self.near
+        for again in (False, True):
             rank = np.argsort(order)
-            _, likely = likely_edges(table, rank[:, None] < rank, nothing)
-            order = search_near(attempt.objective, order, known | likely | likely.T, self.before)
+            _, likely = likely_edges(attempt.objective.table, rank[:, None] < rank, np.zeros_like(near))
+            if not again and 2 * likely.sum() > (FEW[0] + FEW[1] * self.d) * self.d:
+                return attempt
+            order = search_near(attempt.objective, order, likely | likely.T | (near & (not again)), self.before)
         return replace(attempt, order=order)
 
 
