@@ -45,12 +45,13 @@ ANYWHERE, WINDOW = 60, 12
 #: In sparse graphs searches start from so many random orders too: many orders are nearly as good as the best, and a
 #: search stops at the first that no single move betters.
 STARTS = 3
-
 #: Searches know of likely neighbours alone if those with an edge at the order found are no more, on average, than this:
 #: so many and such a share of all variables.
 FEW = 3.3, 0.1
-#: How far a variable may move at once while joint regressions are tried, and how many rows are their landmarks.
+#: How far a variable may move at once while joint regressions are tried.
 JOINT_WINDOW = 5
+#: Their landmarks: so many rows and one in so many of all, but no more than the last number.
+LANDMARKS = 50, 5, 150
 #: Joint regressions are searched with if, at the order found without, they lower log V by this + 1/n on average.
 JOINT_GAIN = 0.0015
 
@@ -183,7 +184,7 @@ class Learner:
         #: A score that an attempt must reach where it starts to be searched for; None searches always.
         self.limit: float | None = None
         #: Likely neighbours, where the graph is sparse. Beyond some variables that is too long a question.
-        self.near = find_neighbours(self.data.table) if self.d <= ANYWHERE else None
+        self.near = find_neighbours(self.data.table, stopped) if self.d <= ANYWHERE else None
         plain = self._objective()
         # Where the columns' units mean nothing, not even the place to start from may depend on them.
         self.first = top_down(plain, self.data.variance if units else np.ones(self.d), before)
@@ -341,7 +342,7 @@ class Learner:
         joint = Joint(
             rows,
             objective.table.targets[:, some],
-            landmarks=int(np.clip(50 + m // 5, 50, 150)),
+            landmarks=min(LANDMARKS[0] + m // LANDMARKS[1], LANDMARKS[2]),
             rng=np.random.default_rng(self.rng.integers(2**63)),
             threads=self.threads,
         )

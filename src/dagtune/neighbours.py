@@ -8,6 +8,8 @@ a variable moves: its own, and those of its neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dagtune.orders import Objective, Table
@@ -22,14 +24,15 @@ _LEAST, _SHARE = 1.0, 0.45
 _FIRST = 8
 
 
-def find_neighbours(table: Table) -> np.ndarray | None:
+def find_neighbours(table: Table, stopped: Callable[[], None] = lambda: None) -> np.ndarray | None:
     """(d, d), symmetric: pairs of which one is kept when the other is regressed on all variables but itself.
 
-    None where the graph is dense.
+    None where the graph is dense. ``stopped`` is called now and then, and may raise.
     """
     d = table.width
     kept = np.zeros((d, d), dtype=bool)
     for child in range(d):
+        stopped()
         others = np.delete(np.arange(d), child)
         kept[others, child] = keep_backward(table, child, others, np.zeros(d - 1, dtype=bool), passes=1)
         if child + 1 >= _FIRST and kept.sum() > (_LEAST + _SHARE * d) * (child + 1):
