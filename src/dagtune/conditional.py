@@ -363,14 +363,18 @@ class Learner:
         """
         if self.near is None:
             return attempt
-        order, near = attempt.order, self.near
-        for again in (False, True):
-            rank = np.argsort(order)
-            _, likely = likely_edges(attempt.objective.table, rank[:, None] < rank, np.zeros_like(near))
-            if not again and 2 * likely.sum() > (FEW[0] + FEW[1] * self.d) * self.d:
-                return attempt
-            order = search_near(attempt.objective, order, likely | likely.T | (near & (not again)), self.before)
-        return replace(attempt, order=order)
+        objective = attempt.objective
+        likely = self._joined(objective.table, attempt.order)
+        if likely.sum() > (FEW[0] + FEW[1] * self.d) * self.d:
+            return attempt
+        order = search_near(objective, attempt.order, likely | self.near, self.before)
+        return replace(attempt, order=search_near(objective, order, self._joined(objective.table, order), self.before))
+
+    def _joined(self, table: Table, order: np.ndarray) -> np.ndarray:
+        """(d, d), symmetric: pairs with a likely edge at this order."""
+        rank = np.argsort(order)
+        _, likely = likely_edges(table, rank[:, None] < rank, np.zeros((self.d, self.d), dtype=bool))
+        return likely | likely.T
 
 
 def _random_order(before: np.ndarray, rng: np.random.Generator) -> np.ndarray:
