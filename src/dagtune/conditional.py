@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -36,8 +37,9 @@ NOISES = ("auto", "equal", "free", "non-gaussian", "post-nonlinear")
 FUNCTIONS = Spline(12, 6)
 #: Rows that links, histograms and transforms look at; and the joint regressions.
 ROWS, JOINT_ROWS = 5000, 2500
-#: A variable whose rows have fewer distinct values than this share is taken for discrete.
-DISTINCT = 0.2
+#: A variable with fewer values, counted by how seldom two rows agree, than this share of the rows and than this many is
+#: taken for discrete: measurements of three digits are none, however many rows repeat them.
+DISTINCT = 0.2, 80
 #: From so many variables on, searches from different starts run side by side; below, threads cost more than they save.
 MANY = 15
 #: Up to so many variables a search may move one anywhere; beyond, so far at once.
@@ -126,7 +128,7 @@ def _measure(X: np.ndarray) -> _Data:
     rows = X if n <= ROWS else Rows(X).sample(ROWS).T
     targets = np.ascontiguousarray(((rows - gram.shift) / gram.scale).T)
     functions = np.concatenate([curve.values(rows[:, j] - gram.shift[j]) for j, curve in enumerate(gram.curves)])
-    smooth = np.array([len(np.unique(column)) > DISTINCT * len(rows) for column in rows.T])
+    smooth = np.array([_values(column) > min(DISTINCT[0] * len(rows), DISTINCT[1]) for column in rows.T])
     table = Table(
         n=n,
         products=gram.products,
@@ -140,6 +142,12 @@ def _measure(X: np.ndarray) -> _Data:
         bins=equal_bins(len(rows)),
     )
     return _Data(X, gram, rows, table)
+
+
+def _values(column: np.ndarray) -> float:
+    """One over the chance that two rows agree: so many equally frequent values would repeat as often."""
+    count = np.unique(column, return_counts=True)[1]
+    return len(column) ** 2 / float(np.sum(count.astype(np.float64) ** 2))
 
 
 def _with_targets(data: _Data, transforms: dict[int, Transform]) -> Table:
@@ -237,13 +245,40 @@ class Learner:
         Where it does not win by the ``least`` gain a variable over free variances, one search is enough.
         """
         objective = self._objective(any_noise=True)
-        cost = 2 * self.d * np.log(self.seen) / self.seen
         # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
         order, score = self._search(objective, free.order)
         limit = np.inf if self.limit is None else min(free.score - least * self.d, self.limit + FAR * self.d)
-        if score + cost < limit:
+        if score + self._law() < limit:
             order, score = self._search(objective, order, *self._random(STARTS))
-        return Attempt("non-gaussian", order, score + cost, objective)
+        return Attempt("non-gaussian", order, score + self._law(), objective)
+
+    def any_law(self, free: Attempt, scales: Sequence[Attempt]) -> Attempt | None:
+        """Noise of any law on the best of other scales, if it is clearly better than the table's own.
+
+        Not where noise is of one variance there: that is seldom met by accident, and says enough.
+        """
+        attempt = min(scales, key=lambda one: one.score, default=free)
+        if attempt.score >= free.score - SLIGHT * self.d or attempt.objective.variance is not None:
+            return None
+        fee = attempt.score - attempt.objective.total(attempt.objective.along(attempt.order))
+        objective = replace(attempt.objective, any_noise=True)
+        order, score = self._search(objective, attempt.order, *self._random(STARTS))
+        words = f"{attempt.words}, noise of any law on that scale"
+        return Attempt(attempt.noise, order, score + fee + self._law(), objective, words)
+
+    def _law(self) -> float:
+        """What noise of any law costs."""
+        return 2 * self.d * float(np.log(self.seen)) / self.seen
+
+    def scales(self, start: np.ndarray) -> list[Attempt]:
+        """Post-nonlinear attempts; each must be better where it starts than all before were in the end."""
+        found = []
+        for attempt in (self.bounded, partial(self.scored, both=False), partial(self.scored, both=True)):
+            if (one := attempt(start)) is not None:
+                found.append(one)
+                if self.limit is not None:
+                    self.limit = min(self.limit, one.score)
+        return found
 
     def bounded(self, start: np.ndarray) -> Attempt | None:
         """Post-nonlinear: targets of bounded variables through Johnson's SB, which has a bound on each side to pay."""
@@ -413,30 +448,22 @@ def find_order(
     share = 0.4
     attempts = [free]
     learner.limit = free.score if noise == "auto" else None
-    if noise in ("auto", "post-nonlinear"):
-        for attempt in (
-            lambda: learner.bounded(free.order),
-            lambda: learner.scored(free.order, both=False),
-            lambda: learner.scored(free.order, both=True),
-        ):
-            found = attempt()
-            if found is not None:
-                attempts.append(found)
-                if learner.limit is not None:
-                    learner.limit = min(learner.limit, found.score)
+    scales = learner.scales(free.order) if noise in ("auto", "post-nonlinear") else []
+    attempts += scales
     share = 0.6
     if noise == "auto":
         alike = learner.alike(learner.equal(), free)
-        share = 0.7
+        share = 0.65
         least = CLEAR - FAR if alike.enough else 0.0
         attempts += [alike.attempt, learner.non_gaussian(free, least)]
-        chosen, decision = _decide(attempts, alike, learner.n)
-    else:
-        if noise == "equal":
-            attempts.append(learner.equal())
-        elif noise == "non-gaussian":
-            attempts.append(learner.non_gaussian(free))
-        chosen, decision = _asked(attempts, noise)
+    elif noise == "equal":
+        attempts.append(learner.equal())
+    elif noise == "non-gaussian":
+        attempts.append(learner.non_gaussian(free))
+    share = 0.7
+    if both := learner.any_law(free, scales):
+        attempts.append(both)
+    chosen, decision = _decide(attempts, alike, learner.n) if noise == "auto" else _asked(attempts, noise, learner.n)
     share = 0.8
     refined, used = learner.refine(chosen, [learner.first, *(one.order for one in attempts if one is not chosen)])
     refined = learner.narrow(refined)
@@ -445,23 +472,31 @@ def find_order(
     return Ordered(refined, tuple(attempts), decision, used, straight, learner.data.rows.T)
 
 
-def _asked(attempts: list[Attempt], noise: str) -> tuple[Attempt, str]:
+def _likeliest(attempts: Sequence[Attempt], n: int) -> Attempt:
+    """The attempt of least score; with noise of any law if the usual variable shows it: a few odd ones are no law."""
+
+    def shown(attempt: Attempt) -> bool:
+        objective, order = attempt.objective, attempt.order
+        bare = replace(objective, any_noise=False).along(order) - objective.along(order)
+        return bool(np.median(bare) > 2 * np.log(n) / n)
+
+    by_score = sorted(attempts, key=lambda one: one.score)
+    return next((one for one in by_score if not one.objective.any_noise or shown(one)), by_score[0])
+
+
+def _asked(attempts: list[Attempt], noise: str, n: int) -> tuple[Attempt, str]:
     """The best attempt under the kind of noise that was asked for, and that in words."""
     able = [one for one in attempts if one.noise == noise]
     if not able:
         return attempts[0], f"noise={noise!r} was asked for, but no variable has another scale that fits better: free"
-    best = min(able, key=lambda one: one.score)
+    best = _likeliest(able, n)
     return best, f"noise={noise!r} as asked" + (f" ({best.words})" if best.words else "")
 
 
 def _decide(attempts: list[Attempt], alike: _Alike, n: int) -> tuple[Attempt, str]:
     """The attempt to go on with, and in words why."""
     free, d = attempts[0], len(attempts[0].order)
-    best = min(attempts, key=lambda one: one.score if one.noise != "equal" else np.inf)
-    if best.noise == "non-gaussian":
-        bare = free.objective.along(best.order) - best.objective.along(best.order)
-        if np.median(bare) <= 2 * np.log(n) / n:  # a few odd variables are not a law
-            best = min(attempts, key=lambda one: one.score if one.noise not in ("equal", best.noise) else np.inf)
+    best = _likeliest([one for one in attempts if one.noise != "equal"], n)
     gain = (free.score - best.score) / d
     # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like noise of another law.
     if best is not free and gain > (CLEAR if alike.enough else SLIGHT):
