@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from dagtune.dependence import measure_dependence
 from dagtune.result import Check, printable
@@ -42,10 +41,9 @@ def check_residuals(
         return ()
     causes = np.where(varied[:, None], causes, np.arange(len(seen)))  # no parent of anyone: any numbers will do
     columns = np.concatenate([left[children], causes])
-    frame = pd.DataFrame(columns.T, columns=[f"c{k}" for k in range(len(columns))])
     # So few rows are done before the engine has weighed its paths or a second thread has begun.
     few = len(seen) <= _FEW
-    measured = measure_dependence(frame, order=1, engine="dense" if few else "auto", threads=1 if few else None)
+    measured = measure_dependence(columns.T, order=1, engine="dense" if few else "auto", threads=1 if few else None)
     p_values = measured.pvalues()[: len(children), len(children) :]
     statistics = measured.first[: len(children), len(children) :]
     found = []

@@ -239,18 +239,30 @@ class Learner:
         order, score = self._search(objective, self.first)
         return Attempt("equal", order, score, objective)
 
-    def non_gaussian(self, free: Attempt, least: float = 0.0) -> Attempt:
+    def non_gaussian(self, free: Attempt) -> Attempt:
         """Noise of any law; two parameters a variable are paid for, as if its law had a shape and a skewness.
 
-        Where it does not win by the ``least`` gain a variable over free variances, one search is enough.
+        Where it does not win over free variances, one search is enough.
         """
         objective = self._objective(any_noise=True)
         # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
         order, score = self._search(objective, free.order)
-        limit = np.inf if self.limit is None else min(free.score - least * self.d, self.limit + FAR * self.d)
+        limit = np.inf if self.limit is None else min(free.score, self.limit + FAR * self.d)
         if score + self._law() < limit:
             order, score = self._search(objective, order, *self._random(STARTS))
         return Attempt("non-gaussian", order, score + self._law(), objective)
+
+    def equal_law(self, equal: Attempt, free: Attempt, law: Attempt) -> _Alike | None:
+        """Noise of one law and one scale, where its law shows: the entropy power takes the place of the variance."""
+        limit = free.score - SLIGHT * self.d
+        if self.limit is not None:
+            limit = min(limit, self.limit + FAR * self.d)
+        if law.score > limit or _likeliest([law, free], self.n) is free:
+            return None
+        objective = replace(equal.objective, any_noise=True)
+        order, score = self._search(objective, equal.order, law.order)
+        words = "noise of one law, not Gaussian"
+        return self.alike(Attempt("equal", order, score + self._law(), objective, words), law)
 
     def any_law(self, free: Attempt, scales: Sequence[Attempt]) -> Attempt | None:
         """Noise of any law on the best of other scales, if it is clearly better than the table's own.
@@ -454,8 +466,11 @@ def find_order(
     if noise == "auto":
         alike = learner.alike(learner.equal(), free)
         share = 0.65
-        least = CLEAR - FAR if alike.enough else 0.0
-        attempts += [alike.attempt, learner.non_gaussian(free, least)]
+        law = learner.non_gaussian(free)
+        attempts += [alike.attempt, law]
+        if one_law := learner.equal_law(alike.attempt, free, law):
+            alike = one_law
+            attempts.append(alike.attempt)
     elif noise == "equal":
         attempts.append(learner.equal())
     elif noise == "non-gaussian":
@@ -497,12 +512,17 @@ def _decide(attempts: list[Attempt], alike: _Alike, n: int) -> tuple[Attempt, st
     """The attempt to go on with, and in words why."""
     free, d = attempts[0], len(attempts[0].order)
     best = _likeliest([one for one in attempts if one.noise != "equal"], n)
-    gain = (free.score - best.score) / d
     # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like noise of another law.
-    if best is not free and gain > (CLEAR if alike.enough else SLIGHT):
+    usual, least = free, SLIGHT
+    if alike.enough:
+        least = CLEAR
+        if alike.attempt.objective.any_noise:  # the law is no news then
+            usual = next(one for one in attempts if one.noise == "non-gaussian")
+    if best is not free and (usual.score - best.score) / d > least:
         words = f" ({best.words})" if best.words else ""
-        told = f"{gain * d * n / 2:.1f}"
+        told = f"{(free.score - best.score) * n / 2:.1f}"
         return best, f"{best.noise} noise{words}: log likelihood {told} above free Gaussian noise, fees paid"
     if alike.enough:
-        return alike.attempt, f"equal noise variances: {alike.words}"
+        words = f" ({alike.attempt.words})" if alike.attempt.words else ""
+        return alike.attempt, f"equal noise variances{words}: {alike.words}"
     return free, f"free noise variances: {alike.words}, too much for equal ones"

@@ -78,11 +78,21 @@ class Joint:
                 continue
             w = lapack.dpotrs(L, c, lower=1)[0]
             H = lapack.dpotri(L, lower=1)[0]  # its lower half
-            trace = 2 * np.sum(np.tril(H, -1) * own) + np.diag(H) @ np.diag(own)
-            edf = m - strength * trace
+            edf = m - strength * _trace_of_product(H, own)
             V = np.maximum(self._power - np.sum(w * c, axis=0) - strength * np.sum(w * (own @ w), axis=0), 1e-9)
             best = np.minimum(best, np.log(V) - 2 * np.log(max(1 - (1 + edf) / n, _ROOM)))
         return best
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _trace_of_product(A: np.ndarray, B: np.ndarray) -> float:
+    """tr(A B) of two symmetric matrices, of A the lower half, column by column."""
+    total = 0.0
+    for j in range(len(A)):
+        total += A[j, j] * B[j, j]
+        for i in range(j + 1, len(A)):
+            total += 2 * A[i, j] * B[j, i]
+    return total
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -28,7 +28,7 @@ __all__ = ["LEAST_GAIN", "Evidence", "Selected", "keep_backward", "likely_edges"
 #: The least fall of a child's log variance that makes an edge.
 LEAST_GAIN = 0.01
 #: Between these densities the least log odds of an edge go from 0 to _LENIENT.
-_DENSE, _LENIENT = (0.41, 0.51), -2.0
+_DENSE, _LENIENT = (0.37, 0.47), -2.0
 #: Effect sizes of the mixture: none, then doubling.
 _DOUBLINGS = np.arange(-1, 15)
 

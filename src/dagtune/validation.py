@@ -395,6 +395,8 @@ def _unreadable(path: Path, error: Exception) -> InputError:
 
 def _numbers_of_frame(frame: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray:
     """(rows, columns) float64 of a DataFrame; a column that is not numeric is named."""
+    if (frame.dtypes == np.float64).all():
+        return np.ascontiguousarray(frame.to_numpy())
     columns = np.empty(frame.shape, dtype=np.float64, order="F")
     for j, name in enumerate(names):
         column = frame.iloc[:, j]
