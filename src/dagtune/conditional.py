@@ -264,10 +264,11 @@ class Learner:
         words = "noise of one law, not Gaussian"
         return self.alike(Attempt("equal", order, score + self._law(), objective, words), law)
 
-    def any_law(self, free: Attempt, scales: Sequence[Attempt]) -> Attempt | None:
-        """Noise of any law on the best of other scales, if it is clearly better than the table's own.
+    def any_law(self, free: Attempt, scales: Sequence[Attempt], law: Attempt | None) -> Attempt | None:
+        """Noise of any law on the best of other scales, if that is clearly better than the table's own.
 
-        Not where noise is of one variance there: that is seldom met by accident, and says enough.
+        Not where noise is of one variance there: that is seldom met by accident, and says enough. And not where the
+        ``law`` on the table's own scale does nearly as well.
         """
         attempt = min(scales, key=lambda one: one.score, default=free)
         if attempt.score >= free.score - SLIGHT * self.d or attempt.objective.variance is not None:
@@ -276,7 +277,8 @@ class Learner:
         objective = replace(attempt.objective, any_noise=True)
         order, score = self._search(objective, attempt.order, *self._random(STARTS))
         words = f"{attempt.words}, noise of any law on that scale"
-        return Attempt(attempt.noise, order, score + fee + self._law(), objective, words)
+        found = Attempt(attempt.noise, order, score + fee + self._law(), objective, words)
+        return found if law is None or found.score < law.score - SLIGHT * self.d else None
 
     def _law(self) -> float:
         """What noise of any law costs."""
@@ -463,6 +465,7 @@ def find_order(
     scales = learner.scales(free.order) if noise in ("auto", "post-nonlinear") else []
     attempts += scales
     share = 0.6
+    law = None
     if noise == "auto":
         alike = learner.alike(learner.equal(), free)
         share = 0.65
@@ -476,7 +479,7 @@ def find_order(
     elif noise == "non-gaussian":
         attempts.append(learner.non_gaussian(free))
     share = 0.7
-    if both := learner.any_law(free, scales):
+    if both := learner.any_law(free, scales, law):
         attempts.append(both)
     chosen, decision = _decide(attempts, alike, learner.n) if noise == "auto" else _asked(attempts, noise, learner.n)
     share = 0.8
