@@ -172,6 +172,38 @@ def test_heavy_tails_of_the_noise_tell_directions(model):
     assert sum(wrong) < 70, wrong  # chance: about 31 each
 
 
+@pytest.mark.parametrize(("noise", "model"), [("t3", "tanh"), ("laplace", "mlp-tanh")])
+def test_noise_of_one_law_and_one_scale_tells_more_than_either(noise, model):
+    """With equal variances or a law of its own for each, the SIDs of these sum up to 98 and 92."""
+    found, wrong = [], []
+    for seed in range(6):
+        result = learn(table(model, seed, 8, 14, 400, noise=noise))
+        found.append(result.settings["decision"])
+        wrong.append(sid(random_dag(8, 14, rng=seed), result.complete_dag))
+    assert sum("one law" in words for words in found) >= 4, found
+    assert sum(wrong) < 50, wrong  # chance: about 31 each
+
+
+def test_a_law_shows_on_another_scale_too():
+    """With Gaussian noise on the other scale alone, the SIDs of these sum up to 134."""
+    found, wrong = [], []
+    for seed in range(5):
+        X = table("linear", seed, 8, 14, 500, noise="laplace", standardize=True) ** 3
+        result = learn(X)
+        found.append(result.settings["decision"])
+        wrong.append(sid(random_dag(8, 14, rng=seed), result.complete_dag))
+    assert sum("any law on that scale" in words for words in found) >= 4, found
+    assert sum(wrong) < 50, wrong  # chance: about 31 each
+
+
+def test_measurements_of_few_digits_are_no_categories():
+    """However many rows repeat them: else a long table would never be asked for its noise's law."""
+    X = np.random.default_rng(0).normal(size=(6000, 3))
+    measured = np.column_stack([np.round(X[:, 0], 2), np.round(X[:, 1], 1), np.round(2 * X[:, 2])])
+    assert _measure(measured).table.smooth.tolist() == [True, False, False]
+    assert _measure(measured[:80]).table.smooth.tolist() == [True, True, False]
+
+
 @given(arrays(bool, (6, 6)), st.integers(0, 100))
 @settings(max_examples=40, deadline=None)
 def test_random_orders_keep_what_must_come_before_what(before, seed):

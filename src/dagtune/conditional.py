@@ -362,7 +362,8 @@ class Learner:
         enough = _more_equal(left, before, self.n)
         if enough and self.equality(equal.order, equal.objective, variance, early=True)[0] > ALIKE:
             enough = left < MUCH * self.equality(free.order, free.objective, variance)[0]
-        return _Alike(equal, enough, f"log residual variances vary by {left:.3g} against {before:.3g} of log variances")
+        what = "log entropy powers of residuals" if equal.objective.any_noise else "log residual variances"
+        return _Alike(equal, enough, f"{what} vary by {left:.3g} against {before:.3g} of log variances")
 
     def straight(self, attempt: Attempt) -> bool:
         """Does nothing bent, at this order, explain the variables better than straight lines?
