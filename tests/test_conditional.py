@@ -20,7 +20,7 @@ from dagtune.result import Result, replay
 from dagtune.selection import select_parents
 from dagtune.simulate import random_dag, sample
 from dagtune.transforms import fit_bounded
-from dagtune.validation import InputError
+from dagtune.validation import InputError, read_table
 
 
 def table(model="gp", seed=0, d=6, edges=9, n=300, **how):
@@ -642,3 +642,72 @@ def test_linear_gaussian_effects_of_unknown_scale_are_said_to_have_no_direction(
     assert not told(model="linear", noise="gaussian")  # equal variances tell them
     assert not told(model="linear", noise="uniform", standardize=True)
     assert not told(model="tanh", standardize=True)
+
+
+# --- categorical columns ----------------------------------------------------------------------------------------------
+
+
+def with_levels(seed, n=400):
+    """Region -> a -> b <- sex, and c apart; neither effect of the region is monotone in its names."""
+    rng = np.random.default_rng(seed)
+    region = rng.choice(["east", "north", "south", "west"], n, p=[0.2, 0.4, 0.3, 0.1])
+    sex = rng.choice(["f", "m"], n)
+    a = pd.Series(region).map({"east": 2.0, "north": 0.0, "south": 2.0, "west": -1.0}).to_numpy() + rng.normal(size=n)
+    b = 2 * np.tanh(a) + 1.5 * (sex == "m") + rng.normal(size=n)
+    return pd.DataFrame({"b": b, "region": region, "c": rng.normal(size=n), "a": a, "sex": sex})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levels_stay_one_variable_that_only_causes(seed):
+    found = learn(with_levels(seed), categorical=["region", "sex"], density="sparse")
+    edges = {(cause, effect) for cause, effect, _ in found.edges().itertuples(index=False)}
+    assert {("region", "a"), ("a", "b"), ("sex", "b")} <= edges
+    assert not {effect for _, effect in edges} & {"region", "sex"}
+    assert set(found.causal_order[:2]) == {"region", "sex"}
+    assert found.settings["categorical"] == ["region", "sex"]
+    assert any("never for effects: region, sex" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_what_levels_are_called_means_nothing(noise):
+    X = with_levels(4)
+    other = X.assign(region=X.region.map({"east": 7, "north": -1, "south": 3, "west": 0}), sex=X.sex == "f")
+    one, two = (learn(table, categorical=["sex", "region"], noise=noise) for table in (X, other))
+    np.testing.assert_array_equal(one.matrix, two.matrix)
+    np.testing.assert_allclose(one.scores, two.scores, atol=1e-6)
+
+
+def test_a_cause_that_acts_differently_at_each_level_is_seen():
+    rng = np.random.default_rng(0)
+    group, x = rng.choice(list("uvw"), 500), rng.normal(size=500)
+    y = x * pd.Series(group).map({"u": -2.0, "v": 0.0, "w": 2.0}).to_numpy() + 0.3 * rng.normal(size=500)
+    found = learn(pd.DataFrame({"y": y, "group": group, "x": x}), categorical="group")
+    assert found.settings["joint_regressions"]
+    assert found.causal_order.index("y") == 2
+
+
+def test_levels_in_bags_and_with_missing_values():
+    X = with_levels(1, n=150)
+    found = learn(X, categorical=["region", "sex"], bags=2)
+    assert not found.probability[:, [1, 4]].any()
+    assert found.probability[1, 3] > 0.9
+    X.loc[::10, "region"] = None
+    with pytest.raises(InputError, match="'region' has 15 missing"):
+        learn(X, categorical=["region", "sex"])
+    filled = read_table(X, categorical=["region", "sex"], missing="impute")
+    assert set(filled.values[::10, 1]) == {1.0}  # north, the most frequent
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"categorical": ["regions"]}, "no column 'regions': did you mean 'region'"),
+        ({"categorical": ["region", "sex", "a"]}, "'a' has 400 different values.*at most 20"),
+        ({"categorical": ["sex"]}, "'region' is not numeric.*categorical"),
+        ({"categorical": ["region", "sex"], "knowledge": {"required": [["a", "sex"]]}}, "sex is categorical.*required"),
+        ({"categorical": ["region", "sex"], "knowledge": {"tiers": [["a"], ["sex"]]}}, "sex is categorical.*before it"),
+    ],
+)
+def test_what_levels_can_not_be_is_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        learn(with_levels(0), **options)

@@ -351,3 +351,16 @@ def test_columns_that_nearly_determine_one_another_still_have_answers():
             assert np.isfinite(present.p_values).all()
             assert np.isfinite(trials.gcv).all()
             assert (trials.relative >= LEAST).all()
+
+
+def test_functions_of_levels_are_uncorrelated_and_free():
+    rng = np.random.default_rng(0)
+    levels = rng.choice([0.0, 1.0, 2.0, 5.0], size=300, p=[0.5, 0.3, 0.15, 0.05])
+    gram = measure_gram(np.column_stack([levels, rng.normal(size=300)]), categorical=np.array([True, False]))
+    own = gram.products[: gram.starts[1], : gram.starts[1]]
+    assert gram.starts[1] == 3
+    np.testing.assert_allclose(own, np.eye(3), atol=1e-12)
+    assert not gram.roughness[:3].any()
+    y = np.where(levels == 2.0, 1.0, 0.0)  # any function of the levels is a sum of them
+    F = gram.curves[0].values(levels - gram.shift[0])
+    assert np.mean(((F @ (y - y.mean()) / 300) @ F - (y - y.mean())) ** 2) < 1e-20

@@ -20,7 +20,7 @@ import pandas as pd
 from scipy import stats
 
 from dagtune.result import printable
-from dagtune.validation import InputError, load_frame
+from dagtune.validation import MAX_LEVELS, InputError, load_frame
 
 __all__ = ["CODES", "Audit", "Column", "Finding", "audit"]
 
@@ -334,6 +334,11 @@ def _text_finding(look: _Look, j: int, leave_out: str) -> Finding:
         cure = f"code its two values as 0 and 1, or {leave_out}"
     elif texts.str.fullmatch(r"\d{4}-\d{2}-\d{2}([ T].*)?").mean() > 0.5:
         cure = f"count the days since a date, or {leave_out}"
+    elif levels <= MAX_LEVELS:
+        cure = (
+            f"code it as numbers if its values have an order; otherwise --categorical {look.shown(j)} if it can only "
+            f"be a cause, or {leave_out}"
+        )
     else:
         cure = f"code it as numbers only if its values have an order; otherwise {leave_out}"
     message = f"{look.shown(j)} holds text ({levels} different values, the first {first!r})"

@@ -23,7 +23,7 @@ from dagtune.parallel import one_blas_thread
 from dagtune.problem import combinations, pose
 from dagtune.validation import InputError, check_count, read_table
 
-__all__ = ["EdgeConfidence", "Resampled", "bootstrap"]
+__all__ = ["EdgeConfidence", "Resampled", "bootstrap", "reading_of"]
 
 #: How often a resample with a constant column is drawn again.
 _PATIENCE = 100
@@ -105,6 +105,11 @@ class Resampled:
         return replace(self._whole, first=first, higher={2: second}, source=None)
 
 
+def reading_of(learner: Any) -> dict[str, Any]:
+    """How this learner would have its table read."""
+    return {name: getattr(learner, name) for name in ("drop_constant", "categorical") if hasattr(learner, name)}
+
+
 def bootstrap(
     learner: Any,
     X: Any,
@@ -121,7 +126,7 @@ def bootstrap(
     ``_relearner(X)``, which learns from counts of rows what it would learn from the rows, only faster.
     """
     n_samples = check_count("n_samples", n_samples)
-    table = read_table(X, drop_constant=bool(getattr(learner, "drop_constant", False)))
+    table = read_table(X, **reading_of(learner))
     seeds = _seeds(random_state, n_samples)
     one = clone(learner)
     if "progress" in one.get_params():

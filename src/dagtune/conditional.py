@@ -115,24 +115,29 @@ class _Data:
     gram: Gram
     rows: np.ndarray
     table: Table
+    #: (d,): columns whose values are levels. They only cause: what their own regressions say is nothing.
+    categorical: np.ndarray
 
     @property
     def variance(self) -> np.ndarray:
         return self.gram.scale**2
 
 
-def _measure(X: np.ndarray) -> _Data:
+def _measure(X: np.ndarray, categorical: np.ndarray | None = None) -> _Data:
     """Functions, their Gram matrix, and the rows that links will look at."""
-    gram = measure_gram(X, FUNCTIONS)
     n, d = X.shape
+    categorical = np.zeros(d, dtype=bool) if categorical is None else categorical
+    gram = measure_gram(X, FUNCTIONS, categorical)
     rows = X if n <= ROWS else Rows(X).sample(ROWS).T
     targets = np.ascontiguousarray(((rows - gram.shift) / gram.scale).T)
+    targets[categorical] = 0.0
     functions = np.concatenate([curve.values(rows[:, j] - gram.shift[j]) for j, curve in enumerate(gram.curves)])
     smooth = np.array([_values(column) > min(DISTINCT[0] * len(rows), DISTINCT[1]) for column in rows.T])
+    smooth &= ~categorical
     table = Table(
         n=n,
         products=gram.products,
-        cross=gram.cross,
+        cross=np.where(categorical, 0.0, gram.cross),
         power=np.ones(d),
         starts=gram.starts,
         penalty=penalties(gram.roughness, gram.starts, n),
@@ -141,7 +146,7 @@ def _measure(X: np.ndarray) -> _Data:
         smooth=smooth,
         bins=equal_bins(len(rows)),
     )
-    return _Data(X, gram, rows, table)
+    return _Data(X, gram, rows, table, categorical)
 
 
 def _values(column: np.ndarray) -> float:
@@ -179,11 +184,12 @@ class Learner:
         before: np.ndarray,
         rng: np.random.Generator,
         *,
+        categorical: np.ndarray | None = None,
         units: bool = True,
         threads: int = 1,
         stopped: Callable[[], None] = lambda: None,
     ) -> None:
-        self.data = _measure(X)
+        self.data = _measure(X, categorical)
         self.before, self.rng, self.threads, self.stopped = before, rng, threads, stopped
         self.n, self.d = X.shape
         #: Rows that histograms and transforms saw: what is learned from them is paid for at their number.
@@ -231,7 +237,8 @@ class Learner:
         left = np.empty(self.d)
         left[self.first] = np.exp(self._objective().along(self.first))
         left *= self.data.variance
-        usual = np.median(left[self.first[: max(self.d // 2, 1)]])
+        numbers = self.first[~self.data.categorical[self.first]]
+        usual = np.median(left[numbers[: max(len(numbers) // 2, 1)]])
         # Where variances explode, what the functions miss of a large one is far above the noise; there it counts by its
         # share, not by its size, or it alone would decide.
         weight = self.data.variance / np.maximum(left / (MISSED * usual), 1.0)
@@ -322,7 +329,7 @@ class Learner:
         for j, transform in transforms.items():
             X[:, j] = transform(X[:, j])
         told = "normal scores, as causes too,"
-        return self._transformed(_measure(X).table, start, cost, told, len(which))
+        return self._transformed(_measure(X, self.data.categorical).table, start, cost, told, len(which))
 
     def _transformed(
         self, table: Table, start: np.ndarray, cost: float, words: str, count: int, scale: np.ndarray | None = None
@@ -350,9 +357,11 @@ class Learner:
 
         With ``early`` over the first half of the order only, whose small regressions hardly misfit.
         """
-        some = order[: max(self.d // 2, 2)] if early else order
-        log_v = replace(objective, variance=None).along(some)
-        log_variance = np.log(variance[some])
+        numbers = np.flatnonzero(~self.data.categorical[order])
+        if early:
+            numbers = numbers[: max(len(numbers) // 2, 2)]
+        log_v = replace(objective, variance=None).along(order[: numbers[-1] + 1])[numbers]
+        log_variance = np.log(variance[order[numbers]])
         return float(np.var(log_v + log_variance)), float(np.var(log_variance))
 
     def alike(self, equal: Attempt, free: Attempt) -> _Alike:
@@ -372,8 +381,7 @@ class Learner:
         effects with Gaussian noise (d = 10 and 20, n = 100 to 500), at least 0.3 for all other models.
         """
         table = attempt.objective.table
-        bent = np.ones(len(table.products), dtype=bool)
-        bent[table.starts[:-1]] = False
+        bent = self.data.gram.roughness > 0
         lines = replace(table, penalty=np.where(bent, 1e3, table.penalty))
         gain = self._objective(lines, link=False).along(attempt.order) - attempt.objective.along(attempt.order)
         return bool(np.mean(gain) < BENT * np.log(self.n) / self.n)
@@ -388,10 +396,11 @@ class Learner:
             return attempt, False
         m = min(len(self.data.rows), JOINT_ROWS)
         some = np.linspace(0, self.seen - 1, m).astype(np.intp)  # spread out: the table may be sorted
-        rows = (self.data.rows[some] - self.data.gram.shift) / self.data.gram.scale
+        rows, starts = self._embedded(self.data.rows[some])
         joint = Joint(
             rows,
             objective.table.targets[:, some],
+            starts=starts,
             landmarks=min(LANDMARKS[0] + m // LANDMARKS[1], LANDMARKS[2]),
             rng=np.random.default_rng(self.rng.integers(2**63)),
             threads=self.threads,
@@ -405,6 +414,19 @@ class Learner:
         start = self._better(objective, order, *others)
         found, _ = search(objective, start, self.before, window=JOINT_WINDOW)
         return replace(attempt, order=found, objective=objective), True
+
+    def _embedded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Standardised columns for the joint regressions; a categorical variable has one for each of its functions."""
+        gram = self.data.gram
+        standard = (rows - gram.shift) / gram.scale
+        if not self.data.categorical.any():
+            return standard, None
+        columns = [
+            gram.curves[j].values(rows[:, j] - gram.shift[j]).T if some else standard[:, [j]]
+            for j, some in enumerate(self.data.categorical)
+        ]
+        columns = [one / np.sqrt(one.shape[1]) for one in columns]  # together as large as one number
+        return np.concatenate(columns, axis=1), np.cumsum([0, *(one.shape[1] for one in columns)])
 
     def narrow(self, attempt: Attempt) -> Attempt:
         """In a sparse graph search on with regressions on likely neighbours alone.
@@ -446,18 +468,23 @@ def find_order(
     X: np.ndarray,
     before: np.ndarray,
     *,
+    categorical: np.ndarray | None = None,
     noise: str = "auto",
     rng: np.random.Generator,
     threads: int = 1,
     tell: Progress = lambda phase, share: None,
 ) -> Ordered:
-    """The order of the columns of X (n, d), causes first; ``before[i, j]`` keeps i before j."""
+    """The order of the columns of X (n, d), causes first; ``before[i, j]`` keeps i before j.
+
+    Where ``categorical`` (d,) the values are levels; ``before`` must keep those before all numbers.
+    """
     share = 0.0
 
     def stopped() -> None:
         tell("optimal", share)
 
-    learner = Learner(X, before, rng, units=noise in ("auto", "equal"), threads=threads, stopped=stopped)
+    units = noise in ("auto", "equal")
+    learner = Learner(X, before, rng, categorical=categorical, units=units, threads=threads, stopped=stopped)
     share = 0.1
     free = learner.free()
     share = 0.4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dagtune.bootstrap import EdgeConfidence, Resampled, bootstrap
+from dagtune.bootstrap import EdgeConfidence, Resampled, bootstrap, reading_of
 from dagtune.knowledge import Knowledge
 from dagtune.learn import PRESETS, Rules, conditional_tuning, optimal_tuning, two_phases
 from dagtune.result import Result
@@ -69,7 +69,7 @@ class _GraphLearner(BaseEstimator):
     def _validated(self, X: Any) -> Any:
         """The table as scikit-learn wants it checked; values are judged by read_table, which names the column."""
         if isinstance(X, (str, os.PathLike)):
-            table = read_table(X, drop_constant=getattr(self, "drop_constant", False))
+            table = read_table(X, **reading_of(self))
             X = pd.DataFrame(table.values, columns=list(table.names))
         if isinstance(X, pd.DataFrame):
             names = check_names(X.columns, count=X.shape[1])
@@ -194,6 +194,7 @@ class ConditionalTuning(_GraphLearner):
         density: str | float = "balanced",
         knowledge: Any = None,
         bags: int = 0,
+        categorical: Sequence[str] = (),
         threads: int | None = None,
         drop_constant: bool = False,
         random_state: Any = None,
@@ -203,6 +204,7 @@ class ConditionalTuning(_GraphLearner):
         self.density = density
         self.knowledge = knowledge
         self.bags = bags
+        self.categorical = categorical
         self.threads = threads
         self.drop_constant = drop_constant
         self.random_state = random_state

@@ -14,6 +14,7 @@ is one small system a set and lambda that answers for all children together, wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
@@ -34,16 +35,26 @@ _ROOM = 0.05
 class Joint:
     """log V(child | S) by the joint regression; every set is solved once and remembered.
 
-    ``rows`` (n, d) are standardised, ``targets`` (d, n) as in :class:`dagtune.orders.Table`.
+    ``rows`` (n, D) are standardised, the first column of variable j at ``starts[j]`` (None: it is its only one),
+    ``targets`` (d, n) as in :class:`dagtune.orders.Table`.
     """
 
     def __init__(
-        self, rows: np.ndarray, targets: np.ndarray, *, landmarks: int, rng: np.random.Generator, threads: int = 1
+        self,
+        rows: np.ndarray,
+        targets: np.ndarray,
+        *,
+        landmarks: int,
+        rng: np.random.Generator,
+        threads: int = 1,
+        starts: np.ndarray | None = None,
     ) -> None:
+        self._columns = None if starts is None else [np.arange(a, b) for a, b in pairwise(starts)]
         self._X = np.ascontiguousarray(rows, dtype=np.float32)
         self._squares = self._X**2
         self._Y = np.ascontiguousarray(targets.T, dtype=np.float64)
-        self._power = (self._Y**2).mean(axis=0)
+        power = (self._Y**2).mean(axis=0)
+        self._power = np.where(power > 0, power, 1.0)  # a variable that is nobody's child has targets of 0
         self._landmarks = np.sort(rng.choice(len(rows), min(landmarks, len(rows)), replace=False))
         self._known: dict[bytes, np.ndarray] = {}
         self._threads = threads
@@ -61,7 +72,8 @@ class Joint:
         if not len(S):
             return np.log(self._power)
         n, m = len(self._X), len(self._landmarks)
-        X, squares = self._X[:, S], self._squares[:, S].sum(axis=1)
+        at = S if self._columns is None else np.concatenate([self._columns[j] for j in S])
+        X, squares = self._X[:, at], self._squares[:, at].sum(axis=1)
         K = X[self._landmarks] @ X.T
         _arcsine(K, squares, squares[self._landmarks], np.float32(SPREAD / len(S)))  # type: ignore[arg-type]
         own = K[:, self._landmarks].astype(np.float64)

@@ -7,7 +7,7 @@ order. :func:`as_paper` is Section IV and Algorithm 1; :func:`as_released` follo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -361,6 +361,7 @@ def conditional_tuning(
     density: str | float = "balanced",
     knowledge: Any = None,
     bags: int = 0,
+    categorical: Sequence[str] = (),
     threads: int | None = None,
     drop_constant: bool = False,
     rng: Any = None,
@@ -378,6 +379,8 @@ def conditional_tuning(
         the second in dense ones), or the least probability of an edge, from 1 (none) to 0 (the complete DAG)
     knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
     bags : fit so many subsamples of 70 % of the rows too, and give the mean of their edge probabilities
+    categorical : columns, of text or numbers, whose values are levels. Each stays one variable with a function for each
+        level but one. They can only be causes, of numbers: what causes a level is not modelled
     threads : how many; None is one a processor. The result does not depend on it
     drop_constant : leave constant columns out instead of refusing them
     rng : seed or generator of the joint regressions' landmarks and of the subsamples
@@ -387,18 +390,27 @@ def conditional_tuning(
     check_choice("noise", noise, NOISES)
     least_probability = _least_probability(density)
     bags = check_count("bags", bags, least=0)
-    table = read_table(X, drop_constant=drop_constant)
+    table = read_table(X, drop_constant=drop_constant, categorical=categorical)
     known = Knowledge.of(knowledge)
-    required, forbidden = known.matrices(table.names)
-    before = known.before(table.names)
+    limits = _Limits.of(known, table)
     generator = np.random.default_rng(rng)
     with one_blas_thread():
-        found = find_order(table.values, before, noise=noise, rng=generator, threads=count_threads(threads), tell=tell)
+        found = find_order(
+            table.values,
+            limits.before,
+            categorical=limits.categorical,
+            noise=noise,
+            rng=generator,
+            threads=count_threads(threads),
+            tell=tell,
+        )
         complete = _complete(found.chosen.order)
         rows = found.chosen.objective.table
-        selected = select_parents(rows, complete & ~forbidden, required, least_probability=least_probability)
+        selected = select_parents(
+            rows, complete & ~limits.forbidden, limits.required, least_probability=least_probability
+        )
     tell("deletion", 1.0)
-    phases, changes = _tuning_story(complete, required, forbidden, selected)
+    phases, changes = _tuning_story(complete, limits, selected)
     graph = phases["formalization"]
     checks = check_residuals(residuals(rows, graph), found.values, graph, table.names)
     tell("formalization", 1.0)
@@ -409,7 +421,7 @@ def conditional_tuning(
         for k, seed in enumerate(seeds):
             tell("bags", k / bags)
             chosen = seed.permutation(len(table.values))[: max(int(0.7 * len(table.values)), 2)]
-            probability += _one_bag(table.values[np.sort(chosen)], known, table.names, noise, seed) / bags
+            probability += _one_bag(table.values[np.sort(chosen)], limits, noise, seed) / bags
     return Result(
         names=table.names,
         graphs=phases,
@@ -429,6 +441,7 @@ def conditional_tuning(
             "density": _plain(density),
             "least_probability": selected.least_probability,
             "bags": _plain(bags),
+            "categorical": list(table.categorical),
             "knowledge": known.as_mapping(),
             "rows": len(table.values),
             "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
@@ -458,29 +471,61 @@ def _complete(order: np.ndarray) -> np.ndarray:
     return rank[:, None] < rank
 
 
-def _one_bag(values: np.ndarray, known: Knowledge, names: Any, noise: str, rng: np.random.Generator) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """What the graph must obey, boolean, (d, d) with ``A[i, j]`` for ``i -> j``, and which variables are categorical.
+
+    A categorical variable comes before all numbers and has no causes.
+    """
+
+    required: np.ndarray
+    forbidden: np.ndarray
+    before: np.ndarray
+    categorical: np.ndarray
+
+    @classmethod
+    def of(cls, known: Knowledge, table: Table) -> _Limits:
+        required, forbidden = known.matrices(table.names)
+        before = known.before(table.names)
+        levels = np.array([name in table.categorical for name in table.names])
+        if levels.all():
+            raise InputError("all columns are categorical: at least one must be a number, for the others to cause")
+        for wrong, words in (
+            (required, "is required to cause it; drop that edge"),
+            (before & ~levels[:, None], "must come before it; change the tiers or required edges"),
+        ):
+            if wrong[:, levels].any():
+                i, j = np.argwhere(wrong & levels)[0]
+                names = printable(table.names[j]), printable(table.names[i])
+                raise InputError(f"column {names[0]} is categorical and can only be a cause, but {names[1]} {words}")
+        return cls(required, forbidden | levels, before | (levels[:, None] & ~levels), levels)
+
+    def among(self, some: np.ndarray) -> _Limits:
+        """The same for some of the variables."""
+        at = np.ix_(some, some)
+        return _Limits(self.required[at], self.forbidden[at], self.before[at], self.categorical[some])
+
+
+def _one_bag(values: np.ndarray, limits: _Limits, noise: str, rng: np.random.Generator) -> np.ndarray:
     """(d, d) edge probabilities of one subsample, given the order it finds; a column constant in it has no edges."""
     d = values.shape[1]
     varied = np.flatnonzero(values.min(axis=0) < values.max(axis=0))
-    required, forbidden = (matrix[np.ix_(varied, varied)] for matrix in known.matrices(names))
-    before = known.before(names)[np.ix_(varied, varied)]
+    limits = limits.among(varied)
     found = np.zeros((d, d))
-    if len(varied) < 2:
+    if len(varied) < 2 or limits.categorical.all():
         return found
     with one_blas_thread():
-        ordered = find_order(values[:, varied], before, noise=noise, rng=rng)
+        ordered = find_order(values[:, varied], limits.before, categorical=limits.categorical, noise=noise, rng=rng)
         rows = ordered.chosen.objective.table
-        allowed = _complete(ordered.chosen.order) & ~forbidden
-        odds = select_parents(rows, allowed, required).evidence.odds
-    found[np.ix_(varied, varied)] = np.where(required, 1.0, special.expit(odds))
+        allowed = _complete(ordered.chosen.order) & ~limits.forbidden
+        odds = select_parents(rows, allowed, limits.required).evidence.odds
+    found[np.ix_(varied, varied)] = np.where(limits.required, 1.0, special.expit(odds))
     return found
 
 
-def _tuning_story(
-    complete: np.ndarray, required: np.ndarray, forbidden: np.ndarray, selected: Selected
-) -> tuple[Phases, list[Change]]:
+def _tuning_story(complete: np.ndarray, limits: _Limits, selected: Selected) -> tuple[Phases, list[Change]]:
     """The graph after each phase and each change with its numbers."""
-    informed = complete & ~forbidden
+    informed = complete & ~limits.forbidden
     phases = {"optimal": complete}
     if not np.array_equal(informed, complete):
         phases["knowledge"] = informed
@@ -504,7 +549,9 @@ def _tuning_story(
         action, rule = rules[phase]
         for i, j in np.argwhere(phases[earlier] != phases[phase]):
             numbers = () if phase == "knowledge" else _numbers(selected, int(i), int(j))
-            changes.append(Change(phase, action, (int(i), int(j)), rule, numbers=numbers))
+            known = phase == "knowledge" and limits.categorical[j]
+            told = "a categorical variable can only be a cause, of numbers" if known else rule
+            changes.append(Change(phase, action, (int(i), int(j)), told, numbers=numbers))
     return phases, changes
 
 
@@ -527,6 +574,9 @@ def _conditional_warnings(table: Table, found: Ordered, checks: Any) -> list[str
         )
     if table.dropped:
         told.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
+    if table.categorical:
+        names = ", ".join(map(printable, table.categorical))
+        told.append(f"categorical columns were taken for causes, never for effects: {names}")
     if n < 50 or n < 5 * d:
         told.append(f"only {n} rows for {d} variables: order and edges are mostly noise")
     failing = [check for check in checks if not check.holds]

@@ -49,7 +49,8 @@ def penalties(roughness: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
     for k, (bent, ridge) in enumerate(SETTINGS):
         for a, b in pairwise(starts):
             variance = np.ones(b - a)
-            variance[1:] = bent**2 * roughness[a + 1 : a + 2] / roughness[a + 1 : b]
+            if roughness[b - 1] > 0:  # else levels, of which none is rougher than another
+                variance[1:] = bent**2 * roughness[a + 1 : a + 2] / roughness[a + 1 : b]
             found[k, a:b] = ridge / n / variance
     return found + RIDGE
 

@@ -108,6 +108,26 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
+class Levels:
+    """The functions of one categorical variable: one less than it has levels, together as free as its levels are.
+
+    ``levels`` (k,) ascend, in the units of the table less the Gram's ``shift``; ``turn`` (k, k - 1) has the functions'
+    values there, uncorrelated over the rows and of variance 1. None is rougher than another: ``roughness`` is 0.
+    """
+
+    levels: np.ndarray
+    turn: np.ndarray
+
+    @property
+    def roughness(self) -> np.ndarray:
+        return np.zeros(self.turn.shape[1])
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """(k - 1, rows) of the functions at ``x``; between levels the nearest counts."""
+        return self.turn[np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)].T
+
+
+@dataclass(frozen=True, eq=False)
 class Gram:
     """All that regressions need of ``n`` rows of d variables; D functions in all, those of j from starts[j].
 
@@ -122,7 +142,7 @@ class Gram:
     starts: np.ndarray
     shift: np.ndarray
     scale: np.ndarray
-    curves: tuple[Curve, ...]
+    curves: tuple[Curve | Levels, ...]
 
     @property
     def width(self) -> int:
@@ -150,25 +170,33 @@ class Gram:
 # --- from rows to the Gram matrix -----------------------------------------------------------------------------------
 
 
-def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE) -> Gram:
-    """The Gram matrix of a table (n, d) without constant columns; two passes over the rows once the knots are known."""
-    rows = Rows(X, shift=X.mean(axis=0))
+def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE, categorical: np.ndarray | None = None) -> Gram:
+    """The Gram matrix of a table (n, d) without constant columns; two passes over the rows once the knots are known.
+
+    Where ``categorical`` (d,) a column's values are levels.
+    """
+    shift = X.mean(axis=0)
+    rows = Rows(X, shift=shift)
     n, d = rows.count, rows.width
     scale = np.sqrt(rows.sum(lambda chunk: [np.einsum("jt,jt->j", chunk, chunk)])[0] / n)
     ends = extremes(rows, np.arange(d)[:, None], threads=1)
     sample = rows.sample(_SAMPLE)
-    knots = [_place_knots(spline, sample[j], ends.low[j], ends.high[j]) for j in range(d)]
+    smooth = [j for j in range(d) if categorical is None or not categorical[j]]
+    knots = {j: _place_knots(spline, sample[j], ends.low[j], ends.high[j]) for j in smooth}
 
     def spline_sums(chunk: np.ndarray) -> list[np.ndarray]:
         found = []
-        for j in range(d):
+        for j in smooth:
             values = _cubic_splines(chunk[j], knots[j])
             found += [values.sum(axis=1), values @ values.T]
         return found
 
-    sums = rows.sum(spline_sums)
+    sums = iter(rows.sum(spline_sums) if smooth else ())
     curves = tuple(
-        _turn_smoothest_first(spline, knots[j], scale[j], sums[2 * j] / n, sums[2 * j + 1] / n) for j in range(d)
+        _turn_smoothest_first(spline, knots[j], scale[j], next(sums) / n, next(sums) / n)
+        if j in knots
+        else _level_functions(X[:, j], shift[j])
+        for j in range(d)
     )
 
     def products(chunk: np.ndarray) -> list[np.ndarray]:
@@ -182,7 +210,7 @@ def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE) -> Gram:
         cross=cross,
         roughness=np.concatenate([curve.roughness for curve in curves]),
         starts=np.cumsum([0, *(len(curve.roughness) for curve in curves)]),
-        shift=X.mean(axis=0),
+        shift=shift,
         scale=scale,
         curves=curves,
     )
@@ -231,6 +259,15 @@ def _turn_smoothest_first(
     if line @ square @ turn[:, 0] - (line @ mean) * (mean @ turn[:, 0]) < 0:
         turn[:, 0] *= -1
     return Curve(knots, turn, turn.T @ mean, roughness)
+
+
+def _level_functions(column: np.ndarray, shift: float) -> Levels:
+    """Uncorrelated functions of the levels: with shares p, eigenvectors of ``diag(p) - p p^T`` but the constant one."""
+    levels, count = np.unique(column, return_counts=True)
+    share = count / count.sum()
+    variance, vectors = np.linalg.eigh(np.diag(share) - np.outer(share, share))
+    turn = vectors[:, 1:] / np.sqrt(variance[1:])
+    return Levels(levels - shift, turn - share @ turn)
 
 
 @cache

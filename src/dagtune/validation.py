@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 __all__ = [
+    "MAX_LEVELS",
     "InputError",
     "Table",
     "check_choice",
@@ -37,6 +38,8 @@ __all__ = [
     "read_table",
 ]
 
+#: The most levels of a categorical column.
+MAX_LEVELS = 20
 #: What may be done about missing values.
 MISSING = ("error", "drop", "impute")
 
@@ -59,7 +62,8 @@ class Table:
     """Numbers and names: ``values`` is float64 of shape (rows, columns), ``names`` one text for each column.
 
     ``dropped`` names the constant columns that ``drop_constant=True`` left out; ``lost_rows`` counts the rows that
-    ``missing="drop"`` left out, ``filled`` the values that ``missing="impute"`` filled in.
+    ``missing="drop"`` left out, ``filled`` the values that ``missing="impute"`` filled in. ``categorical`` names the
+    columns whose values are numbers of levels.
     """
 
     values: np.ndarray
@@ -67,6 +71,7 @@ class Table:
     dropped: tuple[str, ...] = ()
     lost_rows: int = 0
     filled: int = 0
+    categorical: tuple[str, ...] = ()
 
 
 def read_table(
@@ -80,6 +85,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     missing: str = "error",
+    categorical: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Table:
     """Numbers and names of ``data``: an array (rows, columns), a DataFrame, or the path of a table.
@@ -90,8 +96,9 @@ def read_table(
     all, too few rows or columns.
 
     ``columns`` and ``drop`` choose columns of a file, in the file's order; the others are never judged.
-    ``missing="drop"`` leaves out rows with a missing value, "impute" puts the column's median there. ``progress`` hears
-    the share of a text file that was read.
+    ``missing="drop"`` leaves out rows with a missing value, "impute" puts the column's median there (the most frequent
+    level of a categorical one). ``progress`` hears the share of a text file that was read. ``categorical`` names
+    columns of any type whose values are levels; they are numbered from 0.
     """
     check_choice("treatment of missing values", missing, MISSING)
     if isinstance(data, (str, os.PathLike)):
@@ -99,20 +106,26 @@ def read_table(
         _refuse_unnamed(data)
     if isinstance(data, pd.Series):
         data = data.to_frame()
+    categorical = [categorical] if isinstance(categorical, str) else categorical
+    if categorical and not isinstance(data, pd.DataFrame):
+        array = np.asarray(data)
+        data = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])]) if array.ndim == 2 else data
     if isinstance(data, pd.DataFrame):
         found = check_names(data.columns if names is None else names, count=data.shape[1])
-        values = _numbers_of_frame(data, found)
+        categorical = pick_names(categorical, found)
+        values = _numbers_of_frame(data, found, frozenset(categorical))
     else:
         values = _numbers_of_array(data)
         found = check_names(
             [f"x{j}" for j in range(values.shape[1])] if names is None else names, count=values.shape[1]
         )
     _refuse_too_few(values, min_rows, min_columns)
-    values, lost_rows, filled = _without_missing(values, found, missing, min_rows)
+    levels = np.array([name in categorical for name in found])
+    values, lost_rows, filled = _without_missing(values, found, missing, min_rows, levels)
     _refuse_missing(values, found)
     constant = values.max(axis=0) == values.min(axis=0)
     if not constant.any():
-        return Table(values, found, lost_rows=lost_rows, filled=filled)
+        return Table(values, found, lost_rows=lost_rows, filled=filled, categorical=_split(found, ~levels)[0])
     if not drop_constant:
         first = int(np.argmax(constant))
         raise InputError(
@@ -122,7 +135,7 @@ def read_table(
     kept, dropped = _split(found, constant)
     values = np.ascontiguousarray(values[:, ~constant])
     _refuse_too_few(values, min_rows, min_columns)
-    return Table(values, kept, dropped, lost_rows, filled)
+    return Table(values, kept, dropped, lost_rows, filled, _split(found, ~levels | constant)[0])
 
 
 def check_names(names: Iterable[Any], *, count: int) -> tuple[str, ...]:
@@ -393,24 +406,42 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(f"can't read {str(path)!r} as a table ({reason}): check the file and sep=")
 
 
-def _numbers_of_frame(frame: pd.DataFrame, names: tuple[str, ...]) -> np.ndarray:
-    """(rows, columns) float64 of a DataFrame; a column that is not numeric is named."""
-    if (frame.dtypes == np.float64).all():
+def _numbers_of_frame(
+    frame: pd.DataFrame, names: tuple[str, ...], categorical: frozenset[str] = frozenset()
+) -> np.ndarray:
+    """(rows, columns) float64 of a DataFrame; a column that is neither numeric nor categorical is named."""
+    if not categorical and (frame.dtypes == np.float64).all():
         return np.ascontiguousarray(frame.to_numpy())
     columns = np.empty(frame.shape, dtype=np.float64, order="F")
     for j, name in enumerate(names):
         column = frame.iloc[:, j]
-        if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
+        if name in categorical:
+            columns[:, j] = _level_numbers(column, name)
+        elif not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
             converted = _object_numbers(column)
             if converted is None:
                 first = _first_text(column)
                 comma = isinstance(first, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", first)
-                cure = "write 1.5 for 1,5" if comma else "encode it as numbers, or drop it"
+                cure = "encode it as numbers, drop it, or name it as categorical (conditional learner: a cause only)"
+                cure = "write 1.5 for 1,5" if comma else cure
                 raise InputError(f"column {name!r} is not numeric (type {column.dtype}, first value {first!r}): {cure}")
             columns[:, j] = converted
         else:
             columns[:, j] = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.ascontiguousarray(columns)
+
+
+def _level_numbers(column: pd.Series, name: str) -> np.ndarray:
+    """The number of each value among the different ones, in their order; NaN where it is missing."""
+    if column.dtype == object:
+        column = column.map(str, na_action="ignore")
+    numbers, levels = pd.factorize(column, sort=True)
+    if len(levels) > MAX_LEVELS:
+        raise InputError(
+            f"column {name!r} has {len(levels)} different values, too many for a categorical one (at most "
+            f"{MAX_LEVELS}): merge the rare ones, use it as numbers, or drop it"
+        )
+    return np.where(numbers < 0, np.nan, numbers)
 
 
 def _object_numbers(column: pd.Series) -> np.ndarray | None:
@@ -469,7 +500,7 @@ def _refuse_missing(values: np.ndarray, names: tuple[str, ...]) -> None:
 
 
 def _without_missing(
-    values: np.ndarray, names: tuple[str, ...], missing: str, min_rows: int
+    values: np.ndarray, names: tuple[str, ...], missing: str, min_rows: int, levels: np.ndarray
 ) -> tuple[np.ndarray, int, int]:
     """The values with missing ones treated as asked for, the number of rows left out and of values filled in."""
     if missing == "error" or not np.isnan(values).any():
@@ -485,7 +516,10 @@ def _without_missing(
                 f"with most of them ({names[int(gone.sum(axis=0).argmax())]!r} first)"
             )
         return np.ascontiguousarray(values[kept]), int((~kept).sum()), 0
-    return np.where(gone, np.nanmedian(values, axis=0), values), 0, int(gone.sum())
+    usual = np.nanmedian(values, axis=0)
+    for j in np.flatnonzero(levels):
+        usual[j] = np.argmax(np.bincount(values[~gone[:, j], j].astype(np.intp)))
+    return np.where(gone, usual, values), 0, int(gone.sum())
 
 
 def _and_more(columns: np.ndarray) -> str:

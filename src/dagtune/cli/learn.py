@@ -35,7 +35,7 @@ __all__ = ["register"]
 
 METHODS = ("conditional", "ot")
 #: Options that only one method knows.
-ONLY_OT, ONLY_CONDITIONAL = ("kernel", "preset"), ("noise", "density")
+ONLY_OT, ONLY_CONDITIONAL = ("kernel", "preset"), ("noise", "density", "categorical")
 METHOD, KNOWLEDGE = "Method", "What is known beforehand"
 #: Edges shown on the terminal; the rest stand in edges.csv.
 _SHOWN = 25
@@ -68,6 +68,10 @@ def learn(
     drop_constant: Annotated[
         bool, typer.Option("--drop-constant", help="Leave constant columns out.", rich_help_panel=DATA)
     ] = False,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Levels, not numbers: causes only.", rich_help_panel=DATA),
+    ] = None,
     standardize: Annotated[
         bool, typer.Option("--standardize", help="Scale columns to deviation 1.", rich_help_panel=DATA)
     ] = False,
@@ -149,22 +153,28 @@ def learn(
         from dagtune.cli.files import refuse_taken
         from dagtune.cli.reading import read_knowledge, read_truth, standardized
 
-        options = _method_options(method, noise=noise, density=density, kernel=kernel, preset=preset)
+        options = _method_options(
+            method, noise=noise, density=density, kernel=kernel, preset=preset, categorical=categorical or None
+        )
         reading = {"sep": sep, "columns": columns, "drop": drop, "missing": missing, "drop_constant": drop_constant}
+        reading["categorical"] = categorical
         source = _source(data, demo, reading)
         folder = out or Path(f"dagtune-{'demo' if source is None else source.stem}")
         refuse_taken(folder, force=force)
         task = _demo_task(tell) if source is None else _task(source, tell, reading)
         if truth is not None:
             task = replace(task, truth=read_truth(truth, list(task.X.columns)))
+        if task.categorical:
+            options["categorical"] = task.categorical
         if standardize:
-            task = replace(task, X=standardized(task.X))
+            task = replace(task, X=standardized(task.X, but=task.categorical))
         known = read_knowledge(list(task.X.columns), knowledge, require, forbid, tiers)
         learner = _learner(method, tell, knowledge=known, random_state=seed, threads=jobs, **options)
         result, confidence = _fit(learner, task, bootstrap, jobs, tell)
         told = {"data": task.source, "standardized": standardize, "seed": seed}
         result = replace(result, warnings=(*task.notes, *result.warnings), settings={**result.settings, **told})
-        learned = Learned(task, result, confidence, _audited(task.X, tell), _scores(task, result), folder)
+        numbers = task.X.drop(columns=list(task.categorical))
+        learned = Learned(task, result, confidence, _audited(numbers, tell), _scores(task, result), folder)
         _write(learned, tell, force=force, spreadsheet=spreadsheet)
     learned = replace(learned, seconds=time.monotonic() - started)
     _summarize(learned, talk)
@@ -179,6 +189,7 @@ class Task:
     source: str
     notes: tuple[str, ...] = ()
     truth: pd.DataFrame | None = None
+    categorical: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -237,7 +248,8 @@ def _task(path: Path, tell: Progress, reading: dict[str, Any]) -> Task:
         notes.append(f"{table.lost_rows} rows with missing values were left out: the rest may not be typical")
     if table.filled:
         notes.append(f"{table.filled} missing values were filled with medians, which weakens dependence")
-    return Task(pd.DataFrame(table.values, columns=list(table.names), copy=False), path.name, tuple(notes))
+    X = pd.DataFrame(table.values, columns=list(table.names), copy=False)
+    return Task(X, path.name, tuple(notes), categorical=table.categorical)
 
 
 def _demo_task(tell: Progress) -> Task:
@@ -251,7 +263,7 @@ def _demo_task(tell: Progress) -> Task:
     return Task(proteins.X.transform(np.log1p), "sachs proteins, log(x + 1)", truth=proteins.graph)
 
 
-def _method_options(method: str, **given: str | None) -> dict[str, Any]:
+def _method_options(method: str, **given: str | list[str] | None) -> dict[str, Any]:
     """The learner's own options; one that belongs to the other method is refused."""
     from dagtune.validation import InputError, check_choice
 

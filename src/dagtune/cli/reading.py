@@ -38,6 +38,7 @@ def read_data(
     drop: Sequence[str] | None = None,
     missing: str = "error",
     drop_constant: bool = False,
+    categorical: Sequence[str] | None = None,
 ) -> Table:
     """The numbers of a file, with progress while they are read."""
     phase = f"reading {path.name}"
@@ -46,14 +47,16 @@ def read_data(
         path,
         missing=missing,
         drop_constant=drop_constant,
+        categorical=categorical or (),
         progress=lambda share: tell(phase, share),
         **choose_columns(path, sep, columns, drop),
     )
 
 
-def standardized(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns with mean 0 and deviation 1."""
-    return (frame - frame.mean()) / frame.std(ddof=0)
+def standardized(frame: pd.DataFrame, but: Sequence[str] = ()) -> pd.DataFrame:
+    """Columns with mean 0 and deviation 1, but those that are to be left alone."""
+    found = (frame - frame.mean()) / frame.std(ddof=0)
+    return found.assign(**{name: frame[name] for name in but})
 
 
 def read_truth(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:

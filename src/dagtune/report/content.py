@@ -28,7 +28,7 @@ _LEARNERS = {
         "OptimalTuning",
         "preset kernel bandwidth solver penalty n_pairs alpha deletion edge_score order combine engine knowledge",
     ),
-    "conditional-tuning": ("ConditionalTuning", "noise density bags knowledge"),
+    "conditional-tuning": ("ConditionalTuning", "noise density bags categorical knowledge"),
 }
 _BARS = 24
 #: Random complete DAGs whose mean score stands for chance.
