@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.measure import machine
 
 HERE = Path(__file__).parent
-SECTIONS = ("engine", "ot", "baselines", "conditional", "sparse")
+SECTIONS = ("engine", "ot", "baselines", "conditional", "sparse", "claims")
 
 
 def write(path: Path, text: str) -> None:
@@ -53,7 +53,7 @@ def main() -> None:
     for name in [] if chosen.render else chosen.sections or SECTIONS:
         print(f"measuring {name} ...", flush=True)
         section = importlib.import_module(f"benchmarks.{name}")
-        options = {"prototype": chosen.prototype} if name in ("conditional", "sparse") else {}
+        options = {"prototype": chosen.prototype} if name in ("conditional", "sparse", "claims") else {}
         kept = {"found": section.measure(**options), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
         write(HERE / "results" / f"{name}.json", json.dumps(kept, indent=1) + "\n")
         if hasattr(section, "draw"):
