@@ -158,8 +158,11 @@ def test_in_sparse_tables_likely_neighbours_decide():
     wrong = []
     for seed in range(6):
         truth = random_dag(15, 25, rng=seed)
-        wrong.append(sid(truth, learn(table("gp", seed, 15, 25, 300, standardize=True)).complete_dag))
+        result = learn(table("gp", seed, 15, 25, 300, standardize=True))
+        assert result.settings["likely_neighbours"]
+        wrong.append(sid(truth, result.complete_dag))
     assert sum(wrong) < 65, wrong  # chance: about 100 each
+    assert not learn(table("gp", 0, 8, 26, 300)).settings["likely_neighbours"]  # dense
 
 
 @pytest.mark.parametrize("model", ["tanh", "linear"])

@@ -92,6 +92,8 @@ class Ordered:
     attempts: tuple[Attempt, ...]
     decision: str
     joint_used: bool
+    #: Did a last search regress each variable on its likely neighbours alone?
+    neighbours_used: bool
     #: Under free variances, are all effects straight lines with Gaussian noise? Then no order is better than others.
     straight: bool
     #: (d, rows): the variables at the rows that the objective's table looks at.
@@ -512,10 +514,10 @@ def find_order(
     chosen, decision = _decide(attempts, alike, learner.n) if noise == "auto" else _asked(attempts, noise, learner.n)
     share = 0.8
     refined, used = learner.refine(chosen, [learner.first, *(one.order for one in attempts if one is not chosen)])
-    refined = learner.narrow(refined)
+    final = learner.narrow(refined)
     tell("optimal", 1.0)
     straight = chosen.noise == "free" and not used and learner.straight(chosen)
-    return Ordered(refined, tuple(attempts), decision, used, straight, learner.data.rows.T)
+    return Ordered(final, tuple(attempts), decision, used, final is not refined, straight, learner.data.rows.T)
 
 
 def _likeliest(attempts: Sequence[Attempt], n: int) -> Attempt:

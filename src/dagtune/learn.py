@@ -438,6 +438,7 @@ def conditional_tuning(
             "noise_decided": found.chosen.noise,
             "decision": found.decision,
             "joint_regressions": found.joint_used,
+            "likely_neighbours": found.neighbours_used,
             "density": _plain(density),
             "least_probability": selected.least_probability,
             "bags": _plain(bags),
