@@ -28,7 +28,7 @@ __all__ = ["LEAST_GAIN", "Evidence", "Selected", "keep_backward", "likely_edges"
 #: The least fall of a child's log variance that makes an edge.
 LEAST_GAIN = 0.01
 #: Between these densities the least log odds of an edge go from 0 to _LENIENT.
-_DENSE, _LENIENT = (0.37, 0.47), -2.0
+_DENSE, _LENIENT = (0.345, 0.445), -2.0
 #: Effect sizes of the mixture: none, then doubling.
 _DOUBLINGS = np.arange(-1, 15)
 
@@ -74,7 +74,7 @@ def select_parents(
     probability = special.expit(evidence.odds)
     if least_probability is None:
         pairs = max(int(allowed.sum()), 1)
-        least_probability = _adapted(density - 7 / pairs)  # of few pairs the density must be surer
+        least_probability = _adapted(density - 12 / pairs)  # of few pairs the density must be surer
     graph = allowed & ((probability > least_probability) | required)
     return Selected(deleted, graph, evidence, least_probability)
 
