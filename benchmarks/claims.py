@@ -19,6 +19,8 @@ from benchmarks.conditional import MODELS, as_pair, load_prototype
 #: Development seeds that no setting was chosen on.
 SEEDS = range(90, 100)
 SCALES = ("raw", "standardised")
+#: For the question whether any model is worse than chance when standardised: sizes and seeds.
+CHANCE_SIZES, CHANCE_SEEDS = ("d10", "d20"), range(80, 100)
 #: Monotone functions of standardised columns, and the models and laws of noise below them.
 FUNCTIONS = {
     "exp": np.exp,
@@ -98,6 +100,21 @@ def unequal_table(job: tuple[str, int]) -> tuple[str, list[float]]:
     ]
 
 
+def chance_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
+    """One standardised table: SID of the order, and of random complete DAGs."""
+    from dagtune.baselines import BASELINES
+    from dagtune.learn import conditional_tuning
+    from dagtune.metrics import sid
+    from dagtune.simulate import SIZES, random_dag, sample
+
+    size, model, seed = job
+    truth = random_dag(SIZES[size].nodes, SIZES[size].edges, rng=seed)
+    X = sample(truth, model, n=SIZES[size].rows, rng=seed, standardize=True).to_numpy()
+    found = conditional_tuning(X, rng=0, threads=1)
+    sids = [sid(truth, BASELINES["random-complete"](X, rng=draw)) for draw in range(20)]
+    return size, model, [_order_sid(truth, as_pair(found)[0]), float(np.mean(sids))]
+
+
 def other_table(job: tuple[Any, ...]) -> tuple[Any, ...]:
     """One table seen through a monotone function: F1 and SID of the order, ours and the prototype's."""
     from dagtune.learn import conditional_tuning
@@ -159,9 +176,11 @@ def measure(prototype: str | None = None) -> dict[str, Any]:
     sachs += [(scale, method, 0) for scale in ("raw", "log(x + 1)") for method in ("cam", "npvar", "ges", "empty")]
     sachs += [("raw", "random-complete", seed) for seed in range(100)]
     with multiprocessing.get_context("spawn").Pool() as pool:
-        unequal, laws, proteins = defaultdict(list), defaultdict(list), defaultdict(list)
+        unequal, chance, laws, proteins = (defaultdict(list) for _ in range(4))
         for model, row in pool.imap_unordered(unequal_table, product(MODELS, SEEDS)):
             unequal[model].append(row)
+        for size, model, row in pool.imap_unordered(chance_table, product(CHANCE_SIZES, MODELS, CHANCE_SEEDS)):
+            chance[f"{size}|{model}"].append(row)
         for law, scores in pool.imap_unordered(other_table, others, chunksize=4):
             laws[law].append(scores)
         for scale, method, row in pool.imap_unordered(sachs_table, sachs):
@@ -170,6 +189,7 @@ def measure(prototype: str | None = None) -> dict[str, Any]:
     return {
         "printed": printed(),
         "unequal": {model: np.mean(rows, axis=0).tolist() for model, rows in unequal.items()},
+        "chance": {key: [*np.mean(rows, axis=0), _error(rows)] for key, rows in chance.items()},
         "other": {
             law: {name: np.mean([one[name] for one in many], axis=0).tolist() for name in many[0]}
             for law, many in laws.items()
@@ -177,6 +197,12 @@ def measure(prototype: str | None = None) -> dict[str, Any]:
         "sachs": {key: [np.mean(rows, axis=0).tolist(), *_range(rows)] for key, rows in proteins.items()},
         "calibration": _calibrated(bagged),
     }
+
+
+def _error(rows: list[list[float]]) -> float:
+    """Standard error of the mean of the first numbers."""
+    first = np.array(rows)[:, 0]
+    return float(first.std(ddof=1) / np.sqrt(len(first)))
 
 
 def _range(rows: list[list[float]]) -> list[list[float]]:
@@ -224,6 +250,15 @@ def render(found: dict[str, Any]) -> str:
     rows = np.array(list(found["unequal"].values()))
     share = [np.mean(rows[:, k] / rows[:, 4]) for k in (0, 1, 3)]
     lines.append(f"| share of chance | {share[0]:.2f} | {share[1]:.2f} | {rows[:, 2].mean():.2f} | {share[2]:.2f} | |")
+    lines += [
+        f"\nStandardised, SID of the order (standard error) over seeds {CHANCE_SEEDS.start} to "
+        f"{CHANCE_SEEDS.stop - 1}, and of random complete DAGs:\n",
+        "| size | " + " | ".join(MODELS) + " |",
+        "|---" * (1 + len(MODELS)) + "|",
+    ]
+    for size in CHANCE_SIZES:
+        cells = [found["chance"][f"{size}|{model}"] for model in MODELS]
+        lines.append(f"| {size} | " + " | ".join(f"{m:.0f} ({error:.0f}), {c:.0f}" for m, c, error in cells) + " |")
     lines += [
         f"\nColumns seen through a monotone function ({', '.join(FUNCTIONS)}) over noise of another law, d = 10, 20 "
         f"edges, n = 500, {', '.join(OTHER_MODELS)} (`linear` without Gaussian noise), seeds {OTHER_SEEDS.start} to "

@@ -131,6 +131,8 @@ def bootstrap(
     one = clone(learner)
     if "progress" in one.get_params():
         one.set_params(progress=None)  # one report for all, not one from each
+    if "categorical" in one.get_params():
+        one.set_params(categorical=table.categorical)  # but those left out as constant
     frame = pd.DataFrame(table.values, columns=list(table.names))
     relearn = one._relearner(frame) if hasattr(one, "_relearner") else None
     graphs: list[np.ndarray] = []
