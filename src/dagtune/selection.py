@@ -55,6 +55,7 @@ class Selected:
     graph: np.ndarray
     evidence: Evidence
     least_probability: float
+    least_gain: float
 
 
 def select_parents(
@@ -76,7 +77,7 @@ def select_parents(
         pairs = max(int(allowed.sum()), 1)
         least_probability = _adapted(density - 12 / pairs)  # of few pairs the density must be surer
     graph = allowed & ((probability > least_probability) | required)
-    return Selected(deleted, graph, evidence, least_probability)
+    return Selected(deleted, graph, evidence, least_probability, least_gain)
 
 
 def likely_edges(
