@@ -648,7 +648,7 @@ def test_linear_gaussian_effects_of_unknown_scale_are_said_to_have_no_direction(
 
 
 def test_where_the_model_does_not_hold_effects_must_be_larger(monkeypatch):
-    """Two regimes with other mechanisms on the same graph, pooled: without this, F1 is 0.68 and 36 of 45 pairs are joined."""
+    """Two regimes with other mechanisms on one graph, pooled: without this F1 is 0.68, 36 of 45 pairs are joined."""
     scores, edges = [], []
     for seed in range(3):
         truth = random_dag(10, 20, rng=seed)
