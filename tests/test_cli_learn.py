@@ -142,6 +142,15 @@ def test_constant_columns_can_be_left_out(desk):
     assert any("one" in warning for warning in result.warnings)
 
 
+def test_levels_reach_the_learner_by_name(desk):
+    table().assign(one="same", group=["u", "v"] * (len(table()) // 2)).to_csv("levels.csv", index=False)
+    result = learn(
+        "levels.csv", "--categorical", "one, group", "--drop-constant", "--standardize", method="conditional"
+    )
+    assert result.settings["categorical"] == ["group"]
+    assert not result.matrix[:, result.names.index("group")].any()
+
+
 def test_standardize_makes_scale_irrelevant(desk):
     (table() * [1, 50, 1, 0.01]).to_csv("scaled.csv", index=False)
     assert (learn("scaled.csv", "--standardize").matrix == learn("data.csv", "--standardize", out="b").matrix).all()

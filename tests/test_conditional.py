@@ -700,6 +700,19 @@ def test_what_levels_are_called_means_nothing(noise):
     np.testing.assert_allclose(one.scores, two.scores, atol=1e-6)
 
 
+def test_effects_of_levels_have_a_direction():
+    """Straight effects of levels are no reason to warn; straight effects of numbers are."""
+    rng = np.random.default_rng(0)
+    group = rng.choice(list("uvw"), 300)
+    caused = pd.DataFrame({"x": 2.0 * (group == "v") + rng.normal(size=300), "group": group})
+    x = rng.normal(size=300)
+    numbers = pd.DataFrame({"x": x, "y": x + rng.normal(size=300), "group": group})
+    for X, warned in ((caused, False), (numbers, True)):
+        found = learn(X, categorical="group", noise="free")
+        assert found.matrix.any()
+        assert any("arrows are guesses" in warning for warning in found.warnings) is warned
+
+
 def test_a_cause_that_acts_differently_at_each_level_is_seen():
     rng = np.random.default_rng(0)
     group, x = rng.choice(list("uvw"), 500), rng.normal(size=500)

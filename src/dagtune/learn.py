@@ -591,7 +591,8 @@ def _conditional_warnings(table: Table, found: Ordered, selected: Selected, chec
     """What the user must know before trusting the graph."""
     n, d = table.values.shape
     told = []
-    if found.straight:
+    numbers = [name not in table.categorical for name in table.names]
+    if found.straight and selected.graph[numbers].any():  # what a level causes has a direction
         told.append(
             "all effects look linear with Gaussian noise of any variance: data alone cannot tell their directions, "
             "the arrows are guesses; knowledge (tiers, required edges) or columns in their own units would decide"

@@ -164,8 +164,8 @@ def learn(
         task = _demo_task(tell) if source is None else _task(source, tell, reading)
         if truth is not None:
             task = replace(task, truth=read_truth(truth, list(task.X.columns)))
-        if task.categorical:
-            options["categorical"] = task.categorical
+        if categorical:
+            options["categorical"] = task.categorical  # by their names, without those left out as constant
         if standardize:
             task = replace(task, X=standardized(task.X, but=task.categorical))
         known = read_knowledge(list(task.X.columns), knowledge, require, forbid, tiers)
