@@ -82,7 +82,7 @@ def printed() -> list[dict[str, Any]]:
 def unequal_table(job: tuple[str, int]) -> tuple[str, list[float]]:
     """One d = 20 table whose noise scales are drawn from U(0.5, 2): what the order, graph and sorting get."""
     from dagtune.baselines import BASELINES
-    from dagtune.learn import conditional_tuning
+    from dagtune.conditional.algorithm import conditional_tuning
     from dagtune.metrics import aupr, sid
     from dagtune.simulate import SIZES, random_dag, sample
 
@@ -103,7 +103,7 @@ def unequal_table(job: tuple[str, int]) -> tuple[str, list[float]]:
 def chance_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
     """One standardised table: SID of the order, and of random complete DAGs."""
     from dagtune.baselines import BASELINES
-    from dagtune.learn import conditional_tuning
+    from dagtune.conditional.algorithm import conditional_tuning
     from dagtune.metrics import sid
     from dagtune.simulate import SIZES, random_dag, sample
 
@@ -117,7 +117,7 @@ def chance_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
 
 def other_table(job: tuple[Any, ...]) -> tuple[Any, ...]:
     """One table seen through a monotone function: F1 and SID of the order, ours and the prototype's."""
-    from dagtune.learn import conditional_tuning
+    from dagtune.conditional.algorithm import conditional_tuning
     from dagtune.metrics import f1
     from dagtune.parallel import one_blas_thread
     from dagtune.simulate import random_dag, sample
@@ -136,8 +136,8 @@ def other_table(job: tuple[Any, ...]) -> tuple[Any, ...]:
 def sachs_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
     """Sachs on one scale by one method: SID of the order, SID, SHD and F1 of the graph, edges."""
     from dagtune.baselines import BASELINES
+    from dagtune.conditional.algorithm import conditional_tuning
     from dagtune.datasets import load
-    from dagtune.learn import conditional_tuning
     from dagtune.metrics import f1, shd, sid
 
     scale, method, seed = job
@@ -155,7 +155,7 @@ def sachs_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
 
 def bagged_table(job: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     """One standardised table: probabilities of one fit and of bags for all ordered pairs, and the truth."""
-    from dagtune.learn import conditional_tuning
+    from dagtune.conditional.algorithm import conditional_tuning
     from dagtune.simulate import random_dag, sample
 
     (nodes, edges, rows), model, seed = job

@@ -24,7 +24,7 @@ def beside_prototype(size: str, standardize: bool, prototype: str | None) -> dic
     Processor seconds; SID of the complete DAG of the order (of a rival without one: not a number), SID and F1.
     """
     from dagtune.baselines import BASELINES
-    from dagtune.learn import conditional_tuning
+    from dagtune.conditional.algorithm import conditional_tuning
     from dagtune.metrics import f1, sid
     from dagtune.parallel import one_blas_thread
     from dagtune.simulate import SIZES, random_dag, sample

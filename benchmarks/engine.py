@@ -10,9 +10,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import in_child, seconds_of, with_memory
-from dagtune.dependence import hsic, measure_dependence
-from dagtune.features import TOLERANCE
-from dagtune.kernels import bandwidth_of
+from dagtune.engine.dependence import hsic, measure_dependence
+from dagtune.engine.features import TOLERANCE
+from dagtune.engine.kernels import bandwidth_of
 from dagtune.simulate import random_dag, sample
 
 SIZES = {"d20": (20, 100, 400), "d40": (40, 400, 1600)}

@@ -27,7 +27,7 @@ LAWS = ("gaussian", "uniform", "exponential", "laplace", "t3", "unequal", "cubed
 def _methods(prototype: str | None, rivals: tuple[str, ...]) -> dict[str, Any]:
     """name -> function of a table giving the order (None without one) and the graph."""
     from dagtune.baselines import BASELINES
-    from dagtune.learn import conditional_tuning
+    from dagtune.conditional.algorithm import conditional_tuning
 
     methods: dict[str, Any] = {"ours": lambda X: as_pair(conditional_tuning(X, rng=0, threads=1))}
     if prototype is not None:

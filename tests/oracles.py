@@ -147,7 +147,7 @@ def hsic_by_trace(K, L):
 
 
 class Measured:
-    """Any first and higher orders, shaped as dagtune.dependence.Dependence has them, for rules that only compare."""
+    """Any first and higher orders, shaped as the engine's Dependence has them, for rules that only compare."""
 
     def __init__(self, first, second, third=None):
         self.first, self.combine = first, "sum"

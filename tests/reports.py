@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dagtune import graph
-from dagtune.learn import optimal_tuning
+from dagtune.ot.algorithm import optimal_tuning
 from dagtune.result import Change, Measured, Result
 from dagtune.simulate import random_dag
 

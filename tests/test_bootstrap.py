@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dagtune.bootstrap import Resampled, bootstrap
-from dagtune.dependence import measure_dependence
+from dagtune.engine.dependence import measure_dependence
 from dagtune.estimators import OptimalTuning
 from dagtune.graph import reachability
 from dagtune.simulate import random_dag, sample

@@ -17,10 +17,12 @@ import pandas as pd
 import pytest
 
 from dagtune import OptimalTuning, datasets
-from dagtune.dependence import measure_dependence
-from dagtune.pictures import _path, lay_out, short_label, shown
+from dagtune.engine.dependence import measure_dependence
+from dagtune.layout import lay_out
+from dagtune.pictures import _path
 from dagtune.report import write_report
 from dagtune.result import Check, Result
+from dagtune.text import short_label, shown
 from reports import HOSTILE, drawn
 
 pytestmark = pytest.mark.browser

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dagtune.checks import LEVEL, _holm, check_residuals
-from dagtune.dependence import measure_dependence
-from dagtune.learn import conditional_tuning
+from dagtune.conditional.algorithm import conditional_tuning
+from dagtune.conditional.checks import LEVEL, _holm, check_residuals
+from dagtune.engine.dependence import measure_dependence
 
 
 def pair(seed, n=300):

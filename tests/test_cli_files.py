@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dagtune.cli.files import whole_folder, write_graph, write_rows
-from dagtune.validation import InputError, pick_names, read_adjacency, read_header
+from dagtune.tables import pick_names, read_adjacency, read_header
+from dagtune.validation import InputError
 
 NAMES = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=5, unique=True)
 

@@ -13,7 +13,7 @@ import pytest
 
 from dagtune import Result
 from dagtune.cli import main
-from dagtune.validation import read_adjacency
+from dagtune.tables import read_adjacency
 
 FILES = {
     "edges.csv",

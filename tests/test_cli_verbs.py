@@ -14,7 +14,7 @@ from dagtune.cli import main
 from dagtune.graph import is_dag
 from dagtune.metrics import evaluate, shd
 from dagtune.simulate import SIZES, random_dag, sample
-from dagtune.validation import read_adjacency, read_table
+from dagtune.tables import read_adjacency, read_table
 
 
 @pytest.fixture

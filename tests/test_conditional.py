@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import special
 
-from dagtune.conditional import MANY, NOISES, _measure, _random_order, _with_targets, find_order
+from dagtune.conditional.algorithm import DENSITIES, conditional_tuning
+from dagtune.conditional.attempts import MANY, NOISES, _measure, _random_order, _with_targets, find_order
+from dagtune.conditional.orders import Objective, search, top_down
+from dagtune.conditional.selection import LEAST_GAIN, select_parents
+from dagtune.conditional.transforms import fit_bounded
 from dagtune.graph import is_dag
-from dagtune.learn import DENSITIES, conditional_tuning
 from dagtune.metrics import f1, sid
-from dagtune.orders import Objective, search, top_down
 from dagtune.result import Result, replay
-from dagtune.selection import LEAST_GAIN, select_parents
 from dagtune.simulate import random_dag, sample
-from dagtune.transforms import fit_bounded
-from dagtune.validation import InputError, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError
 
 
 def table(model="gp", seed=0, d=6, edges=9, n=300, **how):
@@ -658,7 +659,7 @@ def test_where_the_model_does_not_hold_effects_must_be_larger(monkeypatch):
         assert any("effects below" in warning for warning in found.warnings)
         assert learn(X, density=0.5).settings["least_gain"] == LEAST_GAIN  # what is asked for is done
         with monkeypatch.context() as patch:
-            patch.setattr("dagtune.learn.MISFIT", 0.0)
+            patch.setattr("dagtune.conditional.algorithm.MISFIT", 0.0)
             before = learn(X)
         scores.append((f1(truth, found.matrix), f1(truth, before.matrix)))
         edges.append((found.matrix.sum(), before.matrix.sum()))

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dagtune
-from dagtune import dependence
-from dagtune.dependence import (
+from dagtune.engine import dependence
+from dagtune.engine.dependence import (
     dependence_blocks,
     hsic,
     hsic_test,
     independence_pvalues,
     measure_dependence,
 )
-from dagtune.kernels import KERNELS
+from dagtune.engine.kernels import KERNELS
 from dagtune.validation import InputError
 from oracles import hsic_by_trace, kernel_matrix
 
@@ -213,8 +213,8 @@ def test_a_million_rows_with_cauchy_tails_are_refused_with_a_cure():
 
 
 def test_bandwidths_of_many_rows_come_from_a_seeded_sample_and_the_result_says_so(monkeypatch):
-    for room in ("engine", "problem"):
-        monkeypatch.setattr(f"dagtune.{room}.MEDIAN_ROWS", 500)
+    for room in ("paths", "problem"):
+        monkeypatch.setattr(f"dagtune.engine.{room}.MEDIAN_ROWS", 500)
     X = np.random.default_rng(6).normal(size=(2000, 2))
     one, two = (measure_dependence(X, engine=engine) for engine in ("lowrank", "dense"))
     assert one.notes == two.notes

@@ -9,9 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from dagtune.conditional.algorithm import conditional_tuning
 from dagtune.estimators import ConditionalTuning, OptimalTuning
 from dagtune.graph import is_dag
-from dagtune.learn import conditional_tuning, optimal_tuning
+from dagtune.ot.algorithm import optimal_tuning
 from dagtune.validation import InputError
 
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dagtune.features import TOLERANCE, JointColumn, Sample, SumColumn, compress, expand
-from dagtune.kernels import KERNELS, bandwidth_of
+from dagtune.engine.features import TOLERANCE, JointColumn, Sample, SumColumn, compress, expand
+from dagtune.engine.kernels import KERNELS, bandwidth_of
 
 LAWS = {
     "normal": lambda rng, n: rng.normal(size=n),

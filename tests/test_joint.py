@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dagtune import joint
-from dagtune.joint import Joint, _arcsine
+from dagtune.conditional import joint
+from dagtune.conditional.joint import Joint, _arcsine
 
 
 def rows(n=120, d=4, seed=0):

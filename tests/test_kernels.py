@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dagtune.kernels import (
+from dagtune.engine.kernels import (
     KERNELS,
     Kernel,
     as_kernel,

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagtune.dependence import measure_dependence
+from dagtune.engine.dependence import measure_dependence
 from dagtune.graph import complete, find_cycle, is_dag
-from dagtune.learn import ASSUMPTIONS, gaining_share, optimal_tuning
 from dagtune.metrics import aupr, sid
-from dagtune.optimal import pair_vector
+from dagtune.ot.algorithm import ASSUMPTIONS, gaining_share, optimal_tuning
+from dagtune.ot.optimal import pair_vector
+from dagtune.ot.tuning import add_edges, delete_edges, formalize
 from dagtune.result import replay
 from dagtune.simulate import random_dag, sample
-from dagtune.tuning import add_edges, delete_edges, formalize
 from dagtune.validation import InputError
 from oracles import Measured, add_by_loops, delete_by_loops, formalize_by_cycles, random_dependence
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import interpolate, special, stats
 
-from dagtune import links
-from dagtune.links import _bend, _bin_sums, equal_bins, judge, link_fit, negentropy
+from dagtune.conditional import links
+from dagtune.conditional.links import _bend, _bin_sums, equal_bins, judge, link_fit, negentropy
 
 
 def bent(n=1000, seed=0, link=np.tanh, slope=2.0, noise=0.3):

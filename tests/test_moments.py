@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from dagtune.features import SumColumn
-from dagtune.moments import Rows, compress_columns, cross_products, extremes
+from dagtune.engine.features import SumColumn
+from dagtune.engine.moments import compress_columns, cross_products
+from dagtune.tables.rows import Rows, extremes
 from test_features import column_of
 
 X = np.random.default_rng(0).normal(loc=[0, 5, -2], size=(203, 3))

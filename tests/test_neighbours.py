@@ -5,9 +5,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dagtune.conditional import _measure
-from dagtune.neighbours import find_neighbours, search_near
-from dagtune.orders import Objective
+from dagtune.conditional.attempts import _measure
+from dagtune.conditional.neighbours import find_neighbours, search_near
+from dagtune.conditional.orders import Objective
 from dagtune.simulate import random_dag, sample
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagtune import optimal
-from dagtune.optimal import (
+from dagtune.ot import optimal
+from dagtune.ot.optimal import (
     count_for_penalty,
     pair_vector,
     penalty_for_count,

@@ -6,10 +6,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dagtune import orders
-from dagtune.conditional import _measure
-from dagtune.links import judge
-from dagtune.orders import SETTINGS, Objective, _Factor, best_fit, search, top_down
+from dagtune.conditional import orders
+from dagtune.conditional.attempts import _measure
+from dagtune.conditional.links import judge
+from dagtune.conditional.orders import SETTINGS, Objective, _Factor, best_fit, search, top_down
 from dagtune.simulate import random_dag, sample
 
 NOTHING = np.zeros((6, 6), dtype=bool)

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.isotonic import isotonic_regression
 
 from dagtune import graph, pictures
-from dagtune.dependence import measure_dependence
-from dagtune.pictures import NODE_HEIGHT, draw_dependence, draw_graph, draw_phases, lay_out, layered_layout, short_label
+from dagtune import layout as layout_module
+from dagtune.engine.dependence import measure_dependence
+from dagtune.layout import NODE_HEIGHT, lay_out, layered_layout
+from dagtune.pictures import draw_dependence, draw_graph, draw_phases
 from dagtune.simulate import random_dag
+from dagtune.text import short_label
 from reports import HOSTILE, drawn, learned
 
 HALF = NODE_HEIGHT / 2
@@ -31,7 +33,7 @@ def _close_figures():
 
 @pytest.fixture(params=[10**9, 0], ids=["own lanes", "shared lanes"])
 def _lanes(request, monkeypatch):
-    monkeypatch.setattr(pictures, "_MOST_LANES", request.param)
+    monkeypatch.setattr(layout_module, "_MOST_LANES", request.param)
 
 
 def dag(d, edges, seed=0):
@@ -133,36 +135,29 @@ def test_a_tree_has_no_crossings():
 
 def test_sweeps_leave_fewer_crossings_than_they_found(monkeypatch):
     matrix = dag(30, 60, seed=5)
-    items = pictures._Items(matrix, pictures._layers(matrix), np.full(30, 50.0))
+    items = layout_module._Items(matrix, layout_module._layers(matrix), np.full(30, 50.0))
 
     def crossings(rows):
         place = np.zeros(len(items.layer))
         for row in rows:
-            pictures._number(place, row)
-        return pictures._crossings(items, place)
+            layout_module._number(place, row)
+        return layout_module._crossings(items, place)
 
-    swept = crossings(pictures._reduce_crossings(items))
-    monkeypatch.setattr(pictures, "_SWEEPS", 0)
-    assert swept < 0.8 * crossings(pictures._reduce_crossings(items))
+    swept = crossings(layout_module._reduce_crossings(items))
+    monkeypatch.setattr(layout_module, "_SWEEPS", 0)
+    assert swept < 0.8 * crossings(layout_module._reduce_crossings(items))
 
 
 def test_crossings_are_those_that_every_pair_of_edges_shows():
     matrix = dag(12, 30, seed=2)
-    items = pictures._Items(matrix, pictures._layers(matrix), np.full(12, 50.0))
+    items = layout_module._Items(matrix, layout_module._layers(matrix), np.full(12, 50.0))
     place = np.random.default_rng(0).permutation(len(items.layer)).astype(float)
     by_hand = sum(
         items.layer[a] == items.layer[c] and (place[a] - place[c]) * (place[b] - place[e]) < 0
         for k, (a, b) in enumerate(items.links)
         for c, e in items.links[:k]
     )
-    assert pictures._crossings(items, place) == by_hand > 0
-
-
-@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(0.1, 10)), min_size=1, max_size=30))
-def test_ascending_values_are_those_of_scikit_learn(pairs):
-    values, weights = map(np.array, zip(*pairs))
-    ours = pictures._isotonic(values, weights)
-    np.testing.assert_allclose(ours, isotonic_regression(values, sample_weight=weights), atol=1e-8)
+    assert layout_module._crossings(items, place) == by_hand > 0
 
 
 def test_a_cyclic_graph_is_laid_out_too():

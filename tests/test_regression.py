@@ -12,12 +12,12 @@ from dagtune.regression import (
     THIN_PLATE,
     Growing,
     Spline,
-    _Problem,
     fit,
     fitted,
     measure_gram,
     try_each,
 )
+from dagtune.regression.fits import _Problem
 
 
 def table(n=120, seed=0):

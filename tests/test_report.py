@@ -15,12 +15,12 @@ import pytest
 import dagtune
 from dagtune import graph, metrics
 from dagtune.bootstrap import EdgeConfidence
-from dagtune.dependence import measure_dependence
-from dagtune.pictures import shown
+from dagtune.engine.dependence import measure_dependence
 from dagtune.report import content as report_content
 from dagtune.report import write_report
 from dagtune.report.content import page_content
 from dagtune.result import Change, Check, Measured, Result
+from dagtune.text import shown
 from dagtune.validation import InputError
 from reports import HOSTILE, drawn, learned
 

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagtune import graph
-from dagtune.learn import optimal_tuning
-from dagtune.result import Change, Check, Measured, Result, printable, replay
+from dagtune.ot.algorithm import optimal_tuning
+from dagtune.result import Change, Check, Measured, Result, replay
+from dagtune.text import printable
 from dagtune.validation import InputError
 
 NASTY = [

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from dagtune.transforms import fit_bounded, fit_normal_scores
+from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
 
 
 def logit_normal(n=2000, seed=0, low=-3.0, high=7.0, spread=1.2):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagtune.graph import find_cycle, is_dag
-from dagtune.tuning import (
+from dagtune.ot.tuning import (
     add_edges,
     add_edges_released,
     apply_knowledge,

@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dagtune.validation import (
-    InputError,
-    check_choice,
-    check_count,
-    check_names,
-    format_bytes,
-    parse_memory,
-    read_table,
-)
+from dagtune.tables import read_table
+from dagtune.validation import InputError, check_choice, check_count, check_names, format_bytes, parse_memory
 
 GOOD = pd.DataFrame({"age": [1, 2, 4], "height": [0.5, 0.25, 1.0], "well": [True, False, True]})
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dagtune import audit, baselines, datasets, experiments, graph, metrics, report, simulate
     from dagtune.bootstrap import EdgeConfidence
-    from dagtune.dependence import (
+    from dagtune.engine.dependence import (
         Dependence,
         dependence_blocks,
         hsic,
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         independence_pvalues,
         measure_dependence,
     )
+    from dagtune.engine.kernels import KERNELS, Kernel, register_kernel
     from dagtune.estimators import ConditionalTuning, OptimalTuning
-    from dagtune.kernels import KERNELS, Kernel, register_kernel
     from dagtune.knowledge import Knowledge
     from dagtune.result import Change, Check, Result
     from dagtune.validation import InputError
@@ -28,29 +28,29 @@ __version__ = "0.1.0"
 
 #: Where each public name lives; a room of its own stands for itself.
 _HOMES = {
-    "KERNELS": "kernels",
+    "KERNELS": "engine.kernels",
     "Change": "result",
     "Check": "result",
     "ConditionalTuning": "estimators",
-    "Dependence": "dependence",
+    "Dependence": "engine.dependence",
     "EdgeConfidence": "bootstrap",
     "InputError": "validation",
-    "Kernel": "kernels",
+    "Kernel": "engine.kernels",
     "Knowledge": "knowledge",
     "OptimalTuning": "estimators",
     "Result": "result",
     "audit": None,
     "baselines": None,
     "datasets": None,
-    "dependence_blocks": "dependence",
+    "dependence_blocks": "engine.dependence",
     "experiments": None,
     "graph": None,
-    "hsic": "dependence",
-    "hsic_test": "dependence",
-    "independence_pvalues": "dependence",
-    "measure_dependence": "dependence",
+    "hsic": "engine.dependence",
+    "hsic_test": "engine.dependence",
+    "independence_pvalues": "engine.dependence",
+    "measure_dependence": "engine.dependence",
     "metrics": None,
-    "register_kernel": "kernels",
+    "register_kernel": "engine.kernels",
     "report": None,
     "simulate": None,
 }

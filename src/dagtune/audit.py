@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dagtune.result import printable
-from dagtune.validation import MAX_LEVELS, InputError, load_frame
+from dagtune.tables import MAX_LEVELS, load_frame
+from dagtune.text import printable
+from dagtune.validation import InputError
 
 __all__ = ["CODES", "Audit", "Column", "Finding", "audit"]
 

@@ -16,12 +16,13 @@ import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from dagtune.dependence import Dependence, measure_dependence
-from dagtune.engine import choose_path
+from dagtune.engine.dependence import Dependence, measure_dependence
+from dagtune.engine.paths import choose_path
+from dagtune.engine.problem import combinations, pose
 from dagtune.graph import reachability
 from dagtune.parallel import one_blas_thread
-from dagtune.problem import combinations, pose
-from dagtune.validation import InputError, check_count, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError, check_count
 
 __all__ = ["EdgeConfidence", "Resampled", "bootstrap", "reading_of"]
 

@@ -1,4 +1,4 @@
-"""scikit-learn estimators over learn.py: friendly outside, the same strict core inside."""
+"""scikit-learn estimators over the two learners: friendly outside, the same strict core inside."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dagtune.bootstrap import EdgeConfidence, Resampled, bootstrap, reading_of
+from dagtune.conditional.algorithm import conditional_tuning
 from dagtune.knowledge import Knowledge
-from dagtune.learn import PRESETS, Rules, conditional_tuning, optimal_tuning, two_phases
+from dagtune.ot.algorithm import PRESETS, Rules, optimal_tuning, two_phases
 from dagtune.result import Result
-from dagtune.validation import check_choice, check_names, read_table
+from dagtune.tables import read_table
+from dagtune.validation import check_choice, check_names
 
 __all__ = ["ConditionalTuning", "OptimalTuning"]
 
@@ -96,8 +98,8 @@ class OptimalTuning(_GraphLearner):
     >>> learner.causal_order_
     ['x0', 'x1', 'x2']
 
-    Parameters are those of :func:`dagtune.learn.optimal_tuning`; ``random_state`` seeds the Gumbel solvers, nothing
-    else is random.
+    Parameters are those of :func:`dagtune.ot.algorithm.optimal_tuning`; ``random_state`` seeds the Gumbel solvers,
+    nothing else is random.
     """
 
     def __init__(
@@ -183,8 +185,8 @@ class ConditionalTuning(_GraphLearner):
     >>> learner.causal_order_
     ['x2', 'x1', 'x0']
 
-    Parameters are those of :func:`dagtune.learn.conditional_tuning`. ``result_.complete_dag`` is the complete DAG of
-    the order, ``result_.scores`` ranks all edges, ``result_.checks`` says where the model does not hold.
+    Parameters are those of :func:`dagtune.conditional.algorithm.conditional_tuning`. ``result_.complete_dag`` is the
+    complete DAG of the order, ``result_.scores`` ranks all edges, ``result_.checks`` says where the model fails.
     """
 
     def __init__(

@@ -24,10 +24,11 @@ import numpy as np
 import pandas as pd
 
 from dagtune import graph
-from dagtune.pictures import draw_graph, draw_phases, printable
+from dagtune.pictures import draw_graph, draw_phases
+from dagtune.text import printable
 from dagtune.validation import InputError, check_choice, check_names
 
-__all__ = ["Change", "Check", "Measured", "Result", "printable", "replay"]
+__all__ = ["Change", "Check", "Measured", "Result", "replay"]
 
 #: What an action does to its edge.
 _PRESENT_AFTER = {"add": True, "require": True, "delete": False, "remove": False, "forbid": False}

@@ -21,7 +21,8 @@ from dagtune.baselines.notears import cut_notes, cut_to_dag
 from dagtune.baselines.pdag import nearest_dag
 from dagtune.graph import topological_order
 from dagtune.parallel import one_blas_thread
-from dagtune.validation import InputError, Table, read_table
+from dagtune.tables import Table, read_table
+from dagtune.validation import InputError
 
 __all__ = ["learn_boss", "learn_dagma_linear", "learn_direct_lingam", "learn_grasp", "learn_pc", "learn_resit"]
 

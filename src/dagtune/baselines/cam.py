@@ -19,7 +19,8 @@ from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.graph import reachability, topological_order
 from dagtune.parallel import one_blas_thread
 from dagtune.regression import Fit, Gram, Spline, fit, measure_gram, try_each
-from dagtune.validation import InputError, check_choice, check_count, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError, check_choice, check_count
 
 __all__ = ["learn_cam", "learn_cam_no_selection", "learn_cam_r_defaults", "select_neighbours"]
 

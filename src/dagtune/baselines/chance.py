@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dagtune.graph import complete
-from dagtune.validation import read_table
+from dagtune.tables import read_table
 
 __all__ = ["empty", "random_complete", "variance_sorted"]
 

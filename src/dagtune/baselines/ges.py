@@ -25,7 +25,8 @@ from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.baselines.pdag import consistent_extension, cpdag_of_dag
 from dagtune.graph import topological_order
 from dagtune.parallel import one_blas_thread
-from dagtune.validation import InputError, check_choice, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError, check_choice
 
 __all__ = ["PHASES", "learn_ges"]
 

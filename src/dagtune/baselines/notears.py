@@ -21,7 +21,8 @@ from scipy.optimize import minimize
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.graph import is_dag, topological_order
 from dagtune.parallel import one_blas_thread
-from dagtune.validation import InputError, check_count, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError, check_count
 
 __all__ = ["Solution", "acyclicity", "augmented_lagrangian", "check_positive", "cut_to_dag", "learn_notears_linear"]
 

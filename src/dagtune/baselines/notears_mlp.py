@@ -28,7 +28,8 @@ from dagtune.baselines.notears import (
 )
 from dagtune.graph import topological_order
 from dagtune.parallel import count_threads, one_blas_thread
-from dagtune.validation import check_count, read_table
+from dagtune.tables import read_table
+from dagtune.validation import check_count
 
 __all__ = ["learn_notears_mlp"]
 

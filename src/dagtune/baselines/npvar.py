@@ -16,7 +16,8 @@ from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.baselines.sorting import precedence
 from dagtune.parallel import one_blas_thread
 from dagtune.regression import P_SPLINE, Fit, Gram, Growing, fit, measure_gram
-from dagtune.validation import InputError, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError
 
 __all__ = ["learn_npvar"]
 

@@ -15,7 +15,8 @@ import numpy as np
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.graph import complete, reachability
 from dagtune.parallel import one_blas_thread
-from dagtune.validation import InputError, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError
 
 __all__ = ["learn_r2_sorted", "learn_r2_sortnregress", "learn_sortnregress", "precedence", "r2_of_each", "sort_columns"]
 

@@ -34,7 +34,7 @@ def audit(
     from dagtune.cli.errors import DONE, FINDINGS
     from dagtune.cli.reading import choose_columns, read_truth
     from dagtune.cli.terminal import Talk
-    from dagtune.result import printable
+    from dagtune.text import printable
 
     talk = Talk(quiet=quiet, as_json=as_json)
     with talk.progress(after=1.0) as tell:

@@ -289,7 +289,7 @@ def _table(compared: Compared) -> tuple[list[str], list[list[Any]]]:
 
 def _summarize(compared: Compared, talk: Talk) -> None:
     from dagtune.cli.terminal import columns_of_text
-    from dagtune.result import printable
+    from dagtune.text import printable
 
     header, rows = _table(compared)
     shown = [[_cell(cell) for cell in row] for row in rows]

@@ -84,7 +84,7 @@ def _judged(error: Exception) -> tuple[int, str]:
 
 def _fail(code: int, message: str) -> int:
     """Print the one line, and the traceback if it was asked for."""
-    from dagtune.result import printable
+    from dagtune.text import printable
 
     print(f"dagtune: {printable(' '.join(message.split()))}", file=sys.stderr)
     if DEBUG in os.environ:

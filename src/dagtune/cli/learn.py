@@ -238,7 +238,7 @@ def _task(path: Path, tell: Progress, reading: dict[str, Any]) -> Task:
     import pandas as pd
 
     from dagtune.cli.reading import read_data
-    from dagtune.result import printable
+    from dagtune.text import printable
 
     table = read_data(path, tell, **reading)
     notes = []
@@ -326,7 +326,7 @@ def _scores(task: Task, result: Result) -> dict[str, dict[str, float]]:
 def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) -> None:
     """Every file, in a folder that appears whole or not at all."""
     from dagtune.cli.files import whole_folder, write_graph, write_rows
-    from dagtune.dependence import measure_dependence
+    from dagtune.engine.dependence import measure_dependence
     from dagtune.report import write_report
 
     task, result = learned.task, learned.result
@@ -385,7 +385,7 @@ def _summarize(learned: Learned, talk: Talk) -> None:
     """The short story for a terminal."""
     from dagtune.cli.reading import score_rows
     from dagtune.cli.terminal import columns_of_text
-    from dagtune.result import printable
+    from dagtune.text import printable
 
     task, result, edges = learned.task, learned.result, learned.edges()
     talk.say(f"{printable(task.source)}: {len(task.X)} rows, {task.X.shape[1]} columns, {learned.seconds:.1f} s")

@@ -12,8 +12,9 @@ import pandas as pd
 from dagtune.cli.terminal import Progress
 from dagtune.graph import as_matrix, find_cycle, to_frame
 from dagtune.knowledge import Knowledge
-from dagtune.result import printable
-from dagtune.validation import InputError, Table, pick_names, read_adjacency, read_header, read_table
+from dagtune.tables import Table, pick_names, read_adjacency, read_header, read_table
+from dagtune.text import printable
+from dagtune.validation import InputError
 
 __all__ = ["choose_columns", "read_data", "read_knowledge", "read_truth", "standardized"]
 

@@ -111,7 +111,7 @@ def simulate(
     from dagtune.cli.files import refuse_taken, whole_folder, write_graph, write_rows
     from dagtune.cli.terminal import Talk
     from dagtune.graph import to_frame
-    from dagtune.result import printable
+    from dagtune.text import printable
     from dagtune.validation import check_choice
 
     talk = Talk(quiet=quiet, as_json=as_json)
@@ -180,7 +180,7 @@ def evaluate(
     from dagtune.cli.terminal import Talk, columns_of_text
     from dagtune.graph import as_matrix, to_frame
     from dagtune.metrics import evaluate as measure
-    from dagtune.validation import read_adjacency
+    from dagtune.tables import read_adjacency
 
     talk = Talk(as_json=as_json)
     true, frame = read_truth(truth), read_adjacency(guess)

@@ -106,7 +106,7 @@ def _visible(phase: str) -> str:
     """A phase, which may hold the name of a file, for a terminal; the usual one does not load pandas for that."""
     if phase.isprintable():
         return phase
-    from dagtune.result import printable
+    from dagtune.text import printable
 
     return printable(phase)
 

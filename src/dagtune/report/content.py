@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from dagtune import graph, metrics
-from dagtune.pictures import NODE_HEIGHT, Layout, lay_out, short_label, shown
+from dagtune.layout import NODE_HEIGHT, Layout, lay_out
 from dagtune.result import Change, Result
+from dagtune.text import short_label, shown
 from dagtune.validation import InputError
 
 __all__ = ["page_content"]

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.pictures import shown
 from dagtune.report.content import page_content
 from dagtune.result import Result
+from dagtune.text import shown
 
 __all__ = ["write_report"]
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dagtune.graph import as_matrix, names_of, topological_order
-from dagtune.validation import InputError, read_table
+from dagtune.tables import read_table
+from dagtune.validation import InputError
 
 __all__ = ["r2_sortability", "var_sortability"]
 

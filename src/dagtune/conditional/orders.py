@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from scipy.linalg import lapack, solve_triangular
 
-from dagtune.links import LINK_FREEDOM, judge
+from dagtune.conditional.links import LINK_FREEDOM, judge
 from dagtune.regression import LEAST, RIDGE
 
 __all__ = ["SETTINGS", "Objective", "Table", "best_fit", "penalties", "search", "top_down"]
@@ -429,7 +429,8 @@ class Objective:
     The cost of a variable is log V, less the gain of a bent link where it pays; with ``any_noise`` less twice the
     negentropy of its residuals. With ``variance`` (d,) all variables are taken to have noise of one variance in the
     table's units, and the cost is ``V variance`` instead of its logarithm: the sum's logarithm is, up to constants, the
-    Gaussian likelihood. ``joint`` offers another regression, of all parents together: see :mod:`dagtune.joint`.
+    Gaussian likelihood. ``joint`` offers another regression, of all parents together: see
+    :mod:`dagtune.conditional.joint`.
     ``evidence`` is the share of the marginal likelihood in the judgement of weak regressions, the rest is GCV's: the
     first is surer where signals are weak, and wrong where they are strong.
     """

@@ -26,7 +26,7 @@ from numba import njit
 from scipy.fft import dctn
 from scipy.linalg import solve_triangular
 
-from dagtune.kernels import Kernel
+from dagtune.engine.kernels import Kernel
 
 __all__ = [
     "NOTHING",

@@ -20,14 +20,15 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import gamma, norm
 
-from dagtune.dense import Dense, PointSide, dense_products
-from dagtune.engine import choose_path
-from dagtune.kernels import Kernel, as_kernel, bandwidth_of, check_bandwidth
-from dagtune.lowrank import LowRank
+from dagtune.engine.dense import Dense, PointSide, dense_products
+from dagtune.engine.kernels import Kernel, as_kernel, bandwidth_of, check_bandwidth
+from dagtune.engine.lowrank import LowRank
+from dagtune.engine.paths import choose_path
+from dagtune.engine.problem import Progress, combinations, exact_shift, pose, refuse_if_larger, silent, symmetric
 from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.pictures import draw_dependence
-from dagtune.problem import Progress, combinations, exact_shift, pose, refuse_if_larger, silent, symmetric
-from dagtune.validation import InputError, check_choice, check_count, check_vector_pair, format_bytes
+from dagtune.tables import check_vector_pair
+from dagtune.validation import InputError, check_choice, check_count, format_bytes
 
 __all__ = [
     "Dependence",

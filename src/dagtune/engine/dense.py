@@ -13,10 +13,20 @@ from typing import Protocol
 
 import numpy as np
 
-from dagtune.features import add_up
-from dagtune.kernels import Kernel
+from dagtune.engine.features import add_up
+from dagtune.engine.kernels import Kernel
+from dagtune.engine.problem import (
+    Found,
+    Problem,
+    Progress,
+    Scaled,
+    bandwidths,
+    combinations,
+    notes,
+    refuse_if_larger,
+    scale,
+)
 from dagtune.parallel import parallel_map
-from dagtune.problem import Found, Problem, Progress, Scaled, bandwidths, combinations, notes, refuse_if_larger, scale
 
 __all__ = ["Dense", "DenseProducts", "PointSide", "Side", "dense_products"]
 

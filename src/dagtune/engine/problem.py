@@ -13,11 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dagtune.features import NOTHING, Expansion, Sample, add_up, expand
-from dagtune.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
-from dagtune.moments import Rows, extremes
+from dagtune.engine.features import NOTHING, Expansion, Sample, add_up, expand
+from dagtune.engine.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
 from dagtune.parallel import count_threads, parallel_map
-from dagtune.validation import InputError, format_bytes, parse_memory, read_table
+from dagtune.tables import read_table
+from dagtune.tables.rows import Rows, extremes
+from dagtune.validation import InputError, format_bytes, parse_memory
 
 __all__ = [
     "Found",

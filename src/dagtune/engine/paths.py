@@ -9,11 +9,11 @@ from typing import Literal, overload
 
 import numpy as np
 
-from dagtune.dense import Dense
-from dagtune.features import add_up
-from dagtune.kernels import MEDIAN_ROWS
-from dagtune.lowrank import LowRank, NoExpansionError
-from dagtune.problem import Problem, Scaled, scale
+from dagtune.engine.dense import Dense
+from dagtune.engine.features import add_up
+from dagtune.engine.kernels import MEDIAN_ROWS
+from dagtune.engine.lowrank import LowRank, NoExpansionError
+from dagtune.engine.problem import Problem, Scaled, scale
 from dagtune.validation import InputError
 
 __all__ = ["choose_path"]

@@ -19,7 +19,7 @@ from dagtune.result import Change, Measured
 from dagtune.validation import check_choice
 
 if TYPE_CHECKING:
-    from dagtune.dependence import Dependence
+    from dagtune.engine.dependence import Dependence
 
 __all__ = [
     "READINGS",

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dagtune.dense import Dense
-from dagtune.features import NOTHING, TOLERANCE, Features, JointColumn, SumColumn, add_up, expand
-from dagtune.moments import BATCH, CHUNK_ROWS, Rows, compress_columns, cross_products
-from dagtune.problem import Found, Problem, Scaled, bandwidths, notes, refuse_if_larger, scale
+from dagtune.engine.dense import Dense
+from dagtune.engine.features import NOTHING, TOLERANCE, Features, JointColumn, SumColumn, add_up, expand
+from dagtune.engine.moments import BATCH, compress_columns, cross_products
+from dagtune.engine.problem import Found, Problem, Scaled, bandwidths, notes, refuse_if_larger, scale
+from dagtune.tables.rows import CHUNK_ROWS, Rows
 
 __all__ = ["LowRank", "NoExpansionError"]
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagtune.dependence import measure_dependence
-from dagtune.result import Check, printable
+from dagtune.engine.dependence import measure_dependence
+from dagtune.result import Check
+from dagtune.text import printable
 
 __all__ = ["LEVEL", "check_residuals"]
 

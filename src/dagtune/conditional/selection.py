@@ -20,8 +20,8 @@ import numpy as np
 from numba import njit
 from scipy import special
 
-from dagtune.links import LINK_FREEDOM, link_fit
-from dagtune.orders import Table, best_fit
+from dagtune.conditional.links import LINK_FREEDOM, link_fit
+from dagtune.conditional.orders import Table, best_fit
 
 __all__ = ["LEAST_GAIN", "Evidence", "Selected", "keep_backward", "likely_edges", "residuals", "select_parents"]
 

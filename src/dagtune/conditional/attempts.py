@@ -2,8 +2,8 @@
 
 For a child i and a set S of determined parents, V(i | S) is the residual variance of X_i given S. What j adds is
 ``log V(i | S) - log V(i | S + j)``. The optimal phase finds the order of the variables in which everything before
-explains everything after best (:mod:`dagtune.orders`); the tuning phase deletes and adds parents within that order
-(:mod:`dagtune.selection`). Which noise is assumed decides how an order is judged:
+explains everything after best (:mod:`dagtune.conditional.orders`); the tuning phase deletes and adds parents within
+that order (:mod:`dagtune.conditional.selection`). Which noise is assumed decides how an order is judged:
 
 - free: Gaussian noise of any variance; the scale of a column means nothing.
 - equal: Gaussian noise of one variance in the table's units.
@@ -19,15 +19,15 @@ from functools import partial
 
 import numpy as np
 
-from dagtune.joint import Joint
-from dagtune.links import equal_bins, negentropy
-from dagtune.moments import Rows
-from dagtune.neighbours import find_neighbours, search_near
-from dagtune.orders import Objective, Table, penalties, search, top_down
+from dagtune.conditional.joint import Joint
+from dagtune.conditional.links import equal_bins, negentropy
+from dagtune.conditional.neighbours import find_neighbours, search_near
+from dagtune.conditional.orders import Objective, Table, penalties, search, top_down
+from dagtune.conditional.selection import likely_edges
+from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
 from dagtune.parallel import parallel_map
 from dagtune.regression import Gram, Spline, measure_gram
-from dagtune.selection import likely_edges
-from dagtune.transforms import fit_bounded, fit_normal_scores
+from dagtune.tables.rows import Rows
 
 __all__ = ["NOISES", "Attempt", "Ordered", "find_order"]
 

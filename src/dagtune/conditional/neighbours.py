@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dagtune.orders import Objective, Table
-from dagtune.selection import keep_backward
+from dagtune.conditional.orders import Objective, Table
+from dagtune.conditional.selection import keep_backward
 
 __all__ = ["find_neighbours", "search_near"]
 

@@ -1,0 +1,1 @@
+"""The conditional learner: an order in which earlier explains later best, parents within it, residual checks."""

@@ -1,0 +1,312 @@
+"""Conditional tuning, start to end: find the order, select parents within it, check what is left over.
+
+:func:`conditional_tuning` reads the table, finds the order (:mod:`dagtune.conditional.attempts`), selects parents
+within it (:mod:`dagtune.conditional.selection`) and checks the residuals (:mod:`dagtune.conditional.checks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dagtune.conditional.attempts import NOISES, Ordered, find_order
+from dagtune.conditional.checks import check_residuals
+from dagtune.conditional.selection import LEAST_GAIN, Selected, residuals, select_parents
+from dagtune.knowledge import Knowledge
+from dagtune.parallel import count_threads, one_blas_thread
+from dagtune.result import Change, Check, Measured, Result
+from dagtune.tables import Table, read_table
+from dagtune.text import printable
+from dagtune.validation import InputError, check_choice, check_count
+
+__all__ = ["ASSUMPTIONS", "DENSITIES", "conditional_tuning"]
+
+Progress = Callable[[str, float], None]
+Phases = dict[str, np.ndarray]
+
+
+def _silent(phase: str, done: float) -> None:
+    pass
+
+
+def _plain(value: Any) -> Any:
+    """A number as JSON knows it, for those that come from numpy."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+ASSUMPTIONS = (
+    "no cycles: nothing causes itself through others",
+    "no hidden common cause of two or more variables",
+    "additive noise: each variable, perhaps on another scale, is a function of its causes plus independent noise",
+    "the function is a sum of smooth functions of the causes, perhaps through a bent link, or smooth in all together",
+    "linear effects with Gaussian noise of unknown variances have no direction that data could tell",
+    "the rows are independent and come from one process",
+)
+
+#: The least probability of an edge, by name of the density; None adapts it to the table.
+DENSITIES = {"sparse": 0.5, "balanced": None, "dense": 0.05}
+#: The least fall of log variance by a cause, all causes together, if the model holds for no variable.
+MISFIT = 0.4
+
+
+def conditional_tuning(
+    X: Any,
+    *,
+    noise: str = "auto",
+    density: str | float = "balanced",
+    knowledge: Any = None,
+    bags: int = 0,
+    categorical: Sequence[str] = (),
+    threads: int | None = None,
+    drop_constant: bool = False,
+    rng: Any = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Learn a DAG from a table by conditional incremental information; see :mod:`dagtune.conditional.attempts`.
+
+    Parameters
+    ----------
+    X : array (n, d), DataFrame, or path of a table
+    noise : "auto" decides by the data and says so in the result; "equal" (noise of one variance), "free" (of any
+        variances: the graph does not depend on the columns' units), "non-gaussian", "post-nonlinear"
+    density : "sparse" (edges that are rather there than not: best F1), "dense" (all that might be there: a missing
+        edge spoils effects of interventions, an extra one does not), "balanced" (the first in sparse graphs, nearer
+        the second in dense ones), or the least probability of an edge, from 1 (none) to 0 (the complete DAG)
+    knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
+    bags : fit so many subsamples of 70 % of the rows too, and give the mean of their edge probabilities
+    categorical : columns, of text or numbers, whose values are levels. Each stays one variable with a function for each
+        level but one. They can only be causes, of numbers: what causes a level is not modelled
+    threads : how many; None is one a processor. The result does not depend on it
+    drop_constant : leave constant columns out instead of refusing them
+    rng : seed or generator of the joint regressions' landmarks and of the subsamples
+    progress : called as progress(phase, share done)
+    """
+    tell = progress or _silent
+    check_choice("noise", noise, NOISES)
+    least_probability = _least_probability(density)
+    bags = check_count("bags", bags, least=0)
+    table = read_table(X, drop_constant=drop_constant, categorical=categorical)
+    known = Knowledge.of(knowledge)
+    limits = _Limits.of(known, table)
+    generator = np.random.default_rng(rng)
+    with one_blas_thread():
+        found = find_order(
+            table.values,
+            limits.before,
+            categorical=limits.categorical,
+            noise=noise,
+            rng=generator,
+            threads=count_threads(threads),
+            tell=tell,
+        )
+        selected, checks = _select(found, limits, table.names, least_probability)
+    tell("deletion", 1.0)
+    phases, changes = _tuning_story(_complete(found.chosen.order), limits, selected)
+    graph = phases["formalization"]
+    tell("formalization", 1.0)
+    probability = None
+    if bags:
+        seeds = generator.spawn(bags)
+        probability = np.zeros_like(selected.evidence.odds)
+        for k, seed in enumerate(seeds):
+            tell("bags", k / bags)
+            chosen = seed.permutation(len(table.values))[: max(int(0.7 * len(table.values)), 2)]
+            probability += _one_bag(table.values[np.sort(chosen)], limits, noise, selected.least_gain, seed) / bags
+    return Result(
+        names=table.names,
+        graphs=phases,
+        changes=tuple(change.named(table.names) for change in changes),
+        strength=np.where(graph, np.nan_to_num(selected.evidence.gain), np.nan),
+        strength_words="strength: by how much the cause lowers the log variance of its effect, given its other causes",
+        opening=np.nan_to_num(selected.evidence.gain),
+        opening_words="what it adds to the others that remain, in log variance, is",
+        assumptions=ASSUMPTIONS,
+        warnings=tuple(_conditional_warnings(table, found, selected, checks)),
+        settings={
+            "learner": "conditional-tuning",
+            "noise": noise,
+            "noise_decided": found.chosen.noise,
+            "decision": found.decision,
+            "joint_regressions": found.joint_used,
+            "likely_neighbours": found.neighbours_used,
+            "density": _plain(density),
+            "least_probability": selected.least_probability,
+            "least_gain": selected.least_gain,
+            "bags": _plain(bags),
+            "categorical": list(table.categorical),
+            "knowledge": known.as_mapping(),
+            "rows": len(table.values),
+            "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
+        },
+        order=tuple(table.names[i] for i in found.chosen.order),
+        score=special.expit(selected.evidence.odds),
+        probability=probability,
+        probability_words=(
+            f"mean over {bags} subsamples of 70 % of the rows of the posterior probability of an edge" if bags else ""
+        ),
+        checks=checks,
+    )
+
+
+def _least_probability(density: str | float) -> float | None:
+    if isinstance(density, str):
+        return DENSITIES[check_choice("density", density, DENSITIES)]
+    number = isinstance(density, (int, float, np.integer, np.floating)) and not isinstance(density, bool)
+    if not number or not 0 <= density <= 1:
+        raise InputError(f"density={density!r} must be one of {', '.join(DENSITIES)}, or a probability from 0 to 1")
+    return float(density)
+
+
+def _complete(order: np.ndarray) -> np.ndarray:
+    """Boolean (d, d): everything causes all that comes later."""
+    rank = np.argsort(order)
+    return rank[:, None] < rank
+
+
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """What the graph must obey, boolean, (d, d) with ``A[i, j]`` for ``i -> j``, and which variables are categorical.
+
+    A categorical variable comes before all numbers and has no causes.
+    """
+
+    required: np.ndarray
+    forbidden: np.ndarray
+    before: np.ndarray
+    categorical: np.ndarray
+
+    @classmethod
+    def of(cls, known: Knowledge, table: Table) -> _Limits:
+        required, forbidden = known.matrices(table.names)
+        before = known.before(table.names)
+        levels = np.array([name in table.categorical for name in table.names])
+        if levels.all():
+            raise InputError("all columns are categorical: at least one must be a number, for the others to cause")
+        for wrong, words in (
+            (required, "is required to cause it; drop that edge"),
+            (before & ~levels[:, None], "must come before it; change the tiers or required edges"),
+        ):
+            if wrong[:, levels].any():
+                i, j = np.argwhere(wrong & levels)[0]
+                names = printable(table.names[j]), printable(table.names[i])
+                raise InputError(f"column {names[0]} is categorical and can only be a cause, but {names[1]} {words}")
+        return cls(required, forbidden | levels, before | (levels[:, None] & ~levels), levels)
+
+    def among(self, some: np.ndarray) -> _Limits:
+        """The same for some of the variables."""
+        at = np.ix_(some, some)
+        return _Limits(self.required[at], self.forbidden[at], self.before[at], self.categorical[some])
+
+
+def _select(
+    found: Ordered, limits: _Limits, names: Sequence[str], least_probability: float | None
+) -> tuple[Selected, tuple[Check, ...]]:
+    """Parents within the order, and how their residuals look.
+
+    Where the model does not hold every pair adds its one per cent, and the graph seems dense. If nothing else is asked
+    for, effects must then be larger the more variables it does not hold for: on synthetic tables (half of the columns
+    cut into two values, two regimes pooled) F1 is best so, and where noise is merely uneven it does not suffer.
+    """
+    table = found.chosen.objective.table
+    allowed = _complete(found.chosen.order) & ~limits.forbidden
+
+    def checked(selected: Selected) -> tuple[Selected, tuple[Check, ...]]:
+        return selected, check_residuals(residuals(table, selected.graph), found.values, selected.graph, names)
+
+    selected, checks = checked(select_parents(table, allowed, limits.required, least_probability=least_probability))
+    failing = sum(not check.holds for check in checks) / max(len(checks), 1)
+    least_gain = MISFIT * failing / len(allowed)
+    if least_probability is None and least_gain > LEAST_GAIN:
+        return checked(select_parents(table, allowed, limits.required, least_gain=least_gain, least_probability=0.5))
+    return selected, checks
+
+
+def _one_bag(
+    values: np.ndarray, limits: _Limits, noise: str, least_gain: float, rng: np.random.Generator
+) -> np.ndarray:
+    """(d, d) edge probabilities of one subsample, given the order it finds; a column constant in it has no edges."""
+    d = values.shape[1]
+    varied = np.flatnonzero(values.min(axis=0) < values.max(axis=0))
+    limits = limits.among(varied)
+    found = np.zeros((d, d))
+    if len(varied) < 2 or limits.categorical.all():
+        return found
+    with one_blas_thread():
+        ordered = find_order(values[:, varied], limits.before, categorical=limits.categorical, noise=noise, rng=rng)
+        rows = ordered.chosen.objective.table
+        allowed = _complete(ordered.chosen.order) & ~limits.forbidden
+        odds = select_parents(rows, allowed, limits.required, least_gain=least_gain).evidence.odds
+    found[np.ix_(varied, varied)] = np.where(limits.required, 1.0, special.expit(odds))
+    return found
+
+
+def _tuning_story(complete: np.ndarray, limits: _Limits, selected: Selected) -> tuple[Phases, list[Change]]:
+    """The graph after each phase and each change with its numbers."""
+    informed = complete & ~limits.forbidden
+    phases = {"optimal": complete}
+    if not np.array_equal(informed, complete):
+        phases["knowledge"] = informed
+    phases |= {
+        "deletion": selected.deleted,
+        "addition": selected.deleted | selected.graph,
+        "formalization": selected.graph,
+    }
+    rules = {
+        "knowledge": ("forbid", "prior knowledge forbids it"),
+        "deletion": ("delete", "given the other causes that remain it explains no more than chance would"),
+        "addition": ("add", f"compared with all candidates its probability exceeds {selected.least_probability:.2g}"),
+        "formalization": (
+            "remove",
+            f"compared with all candidates its probability is not above {selected.least_probability:.2g}",
+        ),
+    }
+    changes = []
+    names = list(phases)
+    for earlier, phase in pairwise(names):
+        action, rule = rules[phase]
+        for i, j in np.argwhere(phases[earlier] != phases[phase]):
+            numbers = () if phase == "knowledge" else _numbers(selected, int(i), int(j))
+            known = phase == "knowledge" and limits.categorical[j]
+            told = "a categorical variable can only be a cause, of numbers" if known else rule
+            changes.append(Change(phase, action, (int(i), int(j)), told, numbers=numbers))
+    return phases, changes
+
+
+def _numbers(selected: Selected, cause: int, effect: int) -> tuple[Measured, ...]:
+    evidence = selected.evidence
+    return (
+        Measured("fall of log variance", effect, (cause,), float(evidence.gain[cause, effect])),
+        Measured("probability", effect, (cause,), float(special.expit(evidence.odds[cause, effect]))),
+    )
+
+
+def _conditional_warnings(table: Table, found: Ordered, selected: Selected, checks: Sequence[Check]) -> list[str]:
+    """What the user must know before trusting the graph."""
+    n, d = table.values.shape
+    told = []
+    numbers = [name not in table.categorical for name in table.names]
+    if found.straight and selected.graph[numbers].any():  # what a level causes has a direction
+        told.append(
+            "all effects look linear with Gaussian noise of any variance: data alone cannot tell their directions, "
+            "the arrows are guesses; knowledge (tiers, required edges) or columns in their own units would decide"
+        )
+    if table.dropped:
+        told.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
+    if table.categorical:
+        names = ", ".join(map(printable, table.categorical))
+        told.append(f"categorical columns were taken for causes, never for effects: {names}")
+    if n < 50 or n < 5 * d:
+        told.append(f"only {n} rows for {d} variables: order and edges are mostly noise")
+    failing = [check for check in checks if not check.holds]
+    if failing:
+        names = ", ".join(printable(check.child) for check in failing[:5]) + (", ..." if len(failing) > 5 else "")
+        strict = f"; effects below {selected.least_gain:.2g} were left out" if selected.least_gain > LEAST_GAIN else ""
+        told.append(
+            f"the model does not hold for {len(failing)} of {len(checks)} variables with causes: {names}{strict}"
+        )
+    return told

@@ -1,0 +1,1 @@
+"""HSIC of first and higher order: kernels, their low-rank features, and the two paths that measure dependence."""

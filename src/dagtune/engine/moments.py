@@ -1,0 +1,119 @@
+"""What the low-rank path needs of the rows, as sums over them: features of each column, and their products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numba import njit
+
+from dagtune.engine.features import TOLERANCE, Column, Features, compress, stack
+from dagtune.parallel import parallel_map
+from dagtune.tables.rows import Rows
+
+__all__ = ["BATCH", "compress_columns", "cross_products"]
+
+#: Columns handled together by one thread.
+BATCH = 32
+
+
+def compress_columns(
+    rows: Rows,
+    columns: Sequence[Column],
+    threads: int,
+    *,
+    centred: bool = True,
+    tolerance: float = TOLERANCE,
+    done: Callable[[float], None] | None = None,
+) -> list[Features]:
+    """Features of each column, from the sums of phi and phi phi^T over the rows."""
+    if not columns:
+        return []
+
+    def statistic(chunk: np.ndarray) -> list[np.ndarray]:
+        found = parallel_map(lambda column: column.moments(chunk), columns, threads)
+        return [array for total, gram, left_out in found for array in (total, gram, np.array([left_out]))]
+
+    sums = rows.sum(statistic, done)
+    return parallel_map(
+        lambda c: compress(
+            columns[c],
+            rows.count,
+            sums[3 * c],
+            sums[3 * c + 1],
+            float(sums[3 * c + 2][0]),
+            centred=centred,
+            tolerance=tolerance,
+        ),
+        range(len(columns)),
+        threads,
+    )
+
+
+def cross_products(
+    rows: Rows,
+    children: Sequence[Features],
+    candidates: Sequence[Features],
+    threads: int,
+    done: Callable[[float], None] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """tr(K_i L_c) for every child i and candidate c, and for each child the sum of (K_i)_tt^2 over the rows t.
+
+    One blocked matrix product of all features, then its squares added up block by block with their signs:
+    ``tr(K L) = sum_ab s_a t_b (F_x F_y^T)_ab^2``.
+    """
+    child_starts = _starts(children)
+    child_signs = _signs(children)
+    batches = [range(start, min(start + BATCH, len(candidates))) for start in range(0, len(candidates), BATCH)]
+
+    def statistic(chunk: np.ndarray) -> list[np.ndarray]:
+        left = np.concatenate(parallel_map(lambda child: child.values(chunk), children, threads))
+
+        def product(batch: range) -> np.ndarray:
+            return left @ stack([candidates[c] for c in batch], chunk).T
+
+        squares = np.add.reduceat(
+            np.vstack([left * left * child_signs[:, None], np.zeros(left.shape[1])]), child_starts[:-1]
+        )
+        squares[np.diff(child_starts) == 0] = 0.0
+        return [np.einsum("it,it->i", squares, squares), *parallel_map(product, batches, threads)]
+
+    diagonal_squares, *products = rows.sum(statistic, done)
+
+    def reduce(batch_and_product: tuple[range, np.ndarray]) -> np.ndarray:
+        batch, product = batch_and_product
+        some = [candidates[c] for c in batch]
+        found = np.empty((len(children), len(some)))
+        _block_sums(product, child_starts, _starts(some), child_signs, _signs(some), found)
+        return found
+
+    nothing = np.empty((len(children), 0))
+    reduced = parallel_map(reduce, list(zip(batches, products)), threads)
+    return np.concatenate([nothing, *reduced], axis=1), diagonal_squares
+
+
+def _starts(features: Sequence[Features]) -> np.ndarray:
+    return np.cumsum([0, *(one.rank for one in features)])
+
+
+def _signs(features: Sequence[Features]) -> np.ndarray:
+    return np.concatenate([one.signs for one in features])
+
+
+@njit(cache=True, nogil=True)
+def _block_sums(
+    product: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    row_signs: np.ndarray,
+    column_signs: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    out[:] = 0.0
+    for i in range(len(rows) - 1):
+        for a in range(rows[i], rows[i + 1]):
+            for c in range(len(columns) - 1):
+                total = 0.0
+                for b in range(columns[c], columns[c + 1]):
+                    total += column_signs[b] * product[a, b] * product[a, b]
+                out[i, c] += row_signs[a] * total
