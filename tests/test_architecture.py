@@ -11,10 +11,11 @@ import pytest
 import dagtune
 
 HOME = Path(dagtune.__file__).parent
-EVERYONE = {"graph", "text", "validation"}
+EVERYONE = {"files", "graph", "text", "validation"}
 #: A room is a package or a module of the top level; beside each, the rooms it may import.
 ROOMS = {
     "validation": set(),
+    "files": set(),
     "text": set(),
     "graph": {"validation"},
     "layout": EVERYONE,

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -18,6 +19,8 @@ from dagtune.result import Change, Check, Measured, Result, replay
 from dagtune.text import printable
 from dagtune.validation import InputError
 
+#: Saved by version 0.1, conditional tuning of six columns.
+OLD = Path(__file__).parent / "data" / "result-0.1"
 NASTY = [
     'a"b',
     "back\\slash\\",
@@ -89,7 +92,7 @@ def test_why_knows_how_the_pair_ranked_in_the_first_phase():
     few = learned(n_pairs=3)
     strongest = np.argwhere(np.triu(few.opening == np.triu(few.opening, 1).max()))[0]
     told = few.why(few.names[strongest[0]], few.names[strongest[1]])
-    assert "number 1 of 10, of which it kept 3" in told
+    assert "number 1 of 10, of which 3 were kept" in told
 
 
 def test_why_tells_what_knowledge_did():
@@ -229,10 +232,10 @@ def test_saving_again_replaces_the_earlier_result_and_leaves_nothing_behind(tmp_
 
 
 def test_a_save_that_fails_half_way_leaves_a_whole_result(tmp_path, monkeypatch):
-    from dagtune import result as module
+    from dagtune.result import storage as module
 
     first, second = learned(seed=1), learned(seed=2)
-    real = module._write_whole
+    real = module.write_whole
     for failing, stands in (("result.npz", first), ("result.json", second)):
 
         def write(path, content, failing=failing):
@@ -240,9 +243,9 @@ def test_a_save_that_fails_half_way_leaves_a_whole_result(tmp_path, monkeypatch)
                 raise OSError("disk full")
             real(path, content)
 
-        monkeypatch.setattr(module, "_write_whole", real)
+        monkeypatch.setattr(module, "write_whole", real)
         first.save(tmp_path)
-        monkeypatch.setattr(module, "_write_whole", write)
+        monkeypatch.setattr(module, "write_whole", write)
         with pytest.raises(OSError, match="disk full"):
             second.save(tmp_path)
         np.testing.assert_array_equal(Result.load(tmp_path).matrix, stands.matrix)
@@ -274,6 +277,40 @@ def test_a_file_that_does_not_fit_together_is_refused(tmp_path, changed):
     spoil(tmp_path, changed)
     with pytest.raises(InputError):
         Result.load(tmp_path)
+
+
+def test_a_result_that_version_0_1_saved_reads_as_one_of_today():
+    """Its phases were optimal, knowledge, deletion, addition, formalization: 15, 14, 6, 13 and 12 edges."""
+    with np.load(OLD / "result.npz") as file:
+        saved = dict(
+            zip(("optimal", "knowledge", "deletion", "addition", "formalization"), file["graphs"], strict=True)
+        )
+    old = Result.load(OLD)
+    assert old.phases == ("order", "knowledge", "screened", "kept")
+    assert [int(each.sum()) for each in saved.values()] == [15, 14, 6, 13, 12]
+    for phase, matrix in saved.items():
+        np.testing.assert_array_equal(old.after(phase), matrix)
+    standing = old.graphs["order"]
+    for phase in old.phases:
+        standing = replay(standing, [change for change in old.changes if change.phase == phase], old.names)
+        np.testing.assert_array_equal(standing, old.graphs[phase])
+    np.testing.assert_array_equal(old.after("order"), old.complete_dag)
+    assert "'kept' it was added" in old.why(*next(change.edge for change in old.changes if change.action == "add"))
+    with pytest.raises(InputError, match="unknown phase 'selection'"):
+        old.after("selection")
+
+
+def test_a_result_of_0_1_saved_again_is_one_of_today(tmp_path):
+    old = Result.load(OLD)
+    back = Result.load(old.save(tmp_path))
+    assert back.phases == old.phases
+    assert back.changes == old.changes
+    np.testing.assert_array_equal(back.after("addition"), old.after("addition"))
+
+
+def test_names_of_phases_of_another_learner_are_not_answered(result):
+    with pytest.raises(InputError, match="unknown phase 'kept'"):
+        result.after("kept")
 
 
 def test_a_file_cut_short_or_of_another_kind_is_refused(tmp_path):

@@ -1,10 +1,9 @@
-"""Files that come whole or not at all: a folder written beside its place and moved there, CSV with names verbatim."""
+"""What the verbs write: a folder that appears whole or not at all, and CSV files that hold names verbatim."""
 
 from __future__ import annotations
 
 import csv
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from dagtune.cli.interrupt import undisturbed, unfinished
+from dagtune import files
 from dagtune.validation import InputError
 
 __all__ = ["refuse_taken", "whole_folder", "write_graph", "write_rows"]
@@ -36,34 +35,13 @@ def refuse_taken(out: Path, *, force: bool) -> None:
 
 @contextmanager
 def whole_folder(out: Path, *, force: bool) -> Iterator[Path]:
-    """A folder to write into, which becomes ``out`` when the block ends well and vanishes when it does not.
+    """Give a folder to write into, which becomes ``out`` when the block ends well and vanishes when it does not.
 
     With ``force`` the files written replace those of the same name in ``out``; everything else there stays.
     """
     refuse_taken(out, force=force)
-    out = out.resolve()
-    new = not out.exists()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    # Beside a new folder, but inside one that is there: that may be another disk, or the only place to write to.
-    place = tempfile.mkdtemp(dir=out.parent if new else out, prefix=f".{out.name[:80]}.", suffix=".part")
-    with unfinished(Path(place)) as part:
+    with files.whole_folder(out) as part:
         yield part
-        _open_up(part)
-        with undisturbed():
-            if new:
-                os.replace(part, out)
-                return
-            for file in sorted(part.iterdir()):
-                os.replace(file, out / file.name)
-
-
-def _open_up(part: Path) -> None:
-    """Temporary files are private; what becomes the user's gets the rights that new files have here."""
-    mask = os.umask(0)
-    os.umask(mask)
-    part.chmod(0o777 & ~mask)
-    for file in part.iterdir():
-        file.chmod(0o666 & ~mask)
 
 
 def write_graph(path: Path, graph: pd.DataFrame, *, spreadsheet: bool = False) -> None:
@@ -78,7 +56,7 @@ def write_rows(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]],
 
     ``spreadsheet`` puts a quote before what a spreadsheet would run as a formula, and the mark by which it knows UTF-8.
     """
-    with path.open("w", encoding="utf-8-sig" if spreadsheet else "utf-8", newline="") as file:
+    with files.whole_file(path, "w", encoding="utf-8-sig" if spreadsheet else "utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         for row in (header, *rows):
             writer.writerow([_guarded(cell) for cell in row] if spreadsheet else row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -11,14 +10,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-__all__ = ["leave", "stops_soon", "tell_stopped", "undisturbed", "unfinished"]
+from dagtune.files import remove_unfinished
+
+__all__ = ["leave", "stops_soon", "tell_stopped"]
 
 #: Seconds that the main thread has to stop by itself.
 PATIENCE = 0.3
 
-_folders: set[Path] = set()
 _told = threading.Lock()
 
 
@@ -47,8 +46,7 @@ def _watch(inbox: socket.socket) -> None:
         if not number:  # the program has come to its end by itself
             return
     time.sleep(PATIENCE)
-    for folder in list(_folders):
-        shutil.rmtree(folder, ignore_errors=True)
+    remove_unfinished()
     tell_stopped()
     leave(130)
 
@@ -73,27 +71,3 @@ def tell_stopped() -> None:
     if _told.acquire(blocking=False):
         cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
         print(f"{cursor}dagtune: stopped, and nothing half-written is left", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def unfinished(folder: Path) -> Iterator[Path]:
-    """``folder`` is removed when the block ends, however it ends, unless it has been moved away."""
-    _folders.add(folder)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        _folders.discard(folder)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Signals to stop wait until the block has ended: for the few renames that must happen together."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -327,6 +327,7 @@ def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) 
     """Every file, in a folder that appears whole or not at all."""
     from dagtune.cli.files import whole_folder, write_graph, write_rows
     from dagtune.engine.dependence import measure_dependence
+    from dagtune.files import write_whole
     from dagtune.report import write_report
 
     task, result = learned.task, learned.result
@@ -337,7 +338,7 @@ def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) 
         rows = [[*edge, result.why(edge[0], edge[1])] for edge in learned.edges()]
         write_rows(part / "edges.csv", header, rows, spreadsheet=spreadsheet)
         for ending, text in (("json", result.to_json()), ("dot", result.to_dot()), ("graphml", result.to_graphml())):
-            (part / f"graph.{ending}").write_text(text, encoding="utf-8")
+            write_whole(part / f"graph.{ending}", text)
         result.save(part)
         tell("drawing", 0.0)
         _draw(result, part)

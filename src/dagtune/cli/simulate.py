@@ -110,6 +110,7 @@ def simulate(
     from dagtune import simulate as library
     from dagtune.cli.files import refuse_taken, whole_folder, write_graph, write_rows
     from dagtune.cli.terminal import Talk
+    from dagtune.files import write_whole
     from dagtune.graph import to_frame
     from dagtune.text import printable
     from dagtune.validation import check_choice
@@ -139,7 +140,7 @@ def simulate(
             tell("writing", 0.0)
             write_rows(part / "data.csv", list(X.columns), X.to_numpy().tolist(), spreadsheet=spreadsheet)
             write_graph(part / "graph.csv", to_frame(graph, X.columns), spreadsheet=spreadsheet)
-            (part / "settings.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+            write_whole(part / "settings.json", json.dumps(settings, indent=2) + "\n")
     where = printable(out)
     talk.say(f"{length} rows of {len(graph)} columns, {settings['edges']} true edges, in {where}: data.csv, graph.csv")
     talk.say(f"Next: dagtune learn {where}/data.csv --truth {where}/graph.csv --out DIR", style="bold")

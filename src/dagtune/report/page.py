@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dagtune.files import write_whole
 from dagtune.report.content import page_content
 from dagtune.result import Result
 from dagtune.text import shown
@@ -62,8 +63,7 @@ def write_report(
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_whole(path, _page(content, result).encode("utf-8"))
-    return path
+    return write_whole(path, _page(content, result))
 
 
 def _page(content: dict[str, Any], result: Result) -> str:
@@ -103,17 +103,3 @@ def _hash(text: str) -> str:
 
 def _part(name: str) -> str:
     return resources.files("dagtune.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write under a temporary name, then rename: nobody sees half a page. Its permissions are those of any new file."""
-    temporary = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dagtune.experiments import Record, read_results
+from dagtune.files import write_whole
 from dagtune.report.reproduction.numbers import Numbers
 from dagtune.report.reproduction.page import Block, Figure, Heading, Text, to_html, to_markdown
 from dagtune.report.reproduction.prose import reading
@@ -60,10 +61,4 @@ def write_reproduction(folder: str | os.PathLike[str], out: str | os.PathLike[st
     source = Path(folder)
     target = Path(out) if out is not None else source if source.is_dir() else source.parent
     target.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, text in pages.files.items():
-        part = target / f".{name}.part"
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, target / name)  # whole or as it was
-        written.append(target / name)
-    return written
+    return [write_whole(target / name, text) for name, text in pages.files.items()]
