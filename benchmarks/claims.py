@@ -5,7 +5,6 @@ The shares of chance are means of the stored cells in reproduction/; the rest is
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 from collections import defaultdict
 from itertools import pairwise, product
@@ -39,18 +38,18 @@ BAGS, CLASSES = 8, (0.5, 0.7, 0.9, 0.99, 1.0)
 
 
 def _order_sid(truth: Any, order: Any) -> float:
+    from dagtune.graph import complete
     from dagtune.metrics import sid
 
-    rank = np.argsort(order)
-    return float(sid(truth, rank[:, None] < rank))
+    return float(sid(truth, complete(order)))
 
 
 def printed() -> list[dict[str, Any]]:
     """Means over models of the stored cells of the printed recipe: SID as a share of a random complete DAG's."""
+    from dagtune.experiments import latest, read_results
+
     kept: dict[Any, list[float]] = defaultdict(list)
-    path = Path(__file__).parent.parent / "reproduction" / "results.jsonl"
-    for line in path.read_text().splitlines():
-        stored = json.loads(line)
+    for stored in latest(read_results(Path(__file__).parent.parent / "reproduction")).values():
         cell = stored["cell"]
         if cell["experiment"] not in ("fig5", "table-mlp2") or cell["recipe"] != "printed" or stored["status"] != "ok":
             continue

@@ -25,6 +25,7 @@ def beside_prototype(size: str, standardize: bool, prototype: str | None) -> dic
     """
     from dagtune.baselines import BASELINES
     from dagtune.conditional.algorithm import conditional_tuning
+    from dagtune.graph import complete
     from dagtune.metrics import f1, sid
     from dagtune.parallel import one_blas_thread
     from dagtune.simulate import SIZES, random_dag, sample
@@ -47,9 +48,8 @@ def beside_prototype(size: str, standardize: bool, prototype: str | None) -> dic
                 with one_blas_thread():
                     order, guess = method(X)
                 seconds = time.process_time() - start
-                rank = np.argsort(order) if order is not None else np.full(len(truth), np.nan)
-                complete = np.nan if order is None else sid(truth, rank[:, None] < rank)
-                rows[name].append([seconds, complete, sid(truth, guess), f1(truth, guess)])
+                of_order = np.nan if order is None else sid(truth, complete(order))
+                rows[name].append([seconds, of_order, sid(truth, guess), f1(truth, guess)])
     means = {name: [float(value) for value in np.mean(found, axis=0)] for name, found in rows.items()}
     return {"size": size, "standardize": standardize, "tables": len(rows["ours"]), "means": means}
 

@@ -50,13 +50,13 @@ def _methods(prototype: str | None, rivals: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _score(truth: Any, found: tuple[Any, Any]) -> tuple[float, float]:
+    from dagtune.graph import complete
     from dagtune.metrics import f1, sid
 
     order, graph = found
     if order is None:
         return float(f1(truth, graph)), float("nan")
-    rank = np.argsort(order)
-    return float(f1(truth, graph)), float(sid(truth, rank[:, None] < rank))
+    return float(f1(truth, graph)), float(sid(truth, complete(order)))
 
 
 def sparse_table(job: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -282,8 +282,8 @@ def test_every_attempt_keeps_its_order_and_its_score():
 
 
 def test_replaying_the_changes_of_each_phase_gives_the_graph_after_it(result):
-    assert result.phases == ("optimal", "deletion", "addition", "formalization")  # nothing was known beforehand
-    standing = result.graphs["optimal"]
+    assert result.phases == ("order", "screened", "kept")  # nothing was known beforehand
+    standing = result.graphs["order"]
     for phase in result.phases:
         standing = replay(standing, [change for change in result.changes if change.phase == phase], result.names)
         np.testing.assert_array_equal(standing, result.graphs[phase])
@@ -291,17 +291,17 @@ def test_replaying_the_changes_of_each_phase_gives_the_graph_after_it(result):
 
 
 def test_the_first_phase_is_the_complete_dag_of_the_order(result):
-    np.testing.assert_array_equal(result.complete_dag, result.after("optimal"))
+    np.testing.assert_array_equal(result.complete_dag, result.after("order"))
     rank = [result.names.index(name) for name in result.order]
-    assert np.triu(result.graphs["optimal"][np.ix_(rank, rank)], 1).sum() == 15
+    assert np.triu(result.graphs["order"][np.ix_(rank, rank)], 1).sum() == 15
     assert result.causal_order == list(result.order)
-    assert not (result.matrix & ~result.graphs["optimal"]).any()
+    assert not (result.matrix & ~result.graphs["order"]).any()
 
 
 def test_scores_rank_edges_and_strengths_stand_on_them(result):
     score = result.scores.to_numpy()
     assert ((score >= 0) & (score <= 1)).all()
-    assert (score[~result.graphs["optimal"]] == 0).all()
+    assert (score[~result.graphs["order"]] == 0).all()
     least = result.settings["least_probability"]
     np.testing.assert_array_equal(result.matrix, score > least)
     assert (result.strengths.notna().to_numpy() == result.matrix).all()
@@ -361,9 +361,9 @@ def test_a_column_constant_in_a_bag_stops_nothing():
 def test_progress_is_told_and_may_stop_it():
     told = []
     learn(table(n=100), bags=2, progress=lambda phase, share: told.append((phase, share)))
-    assert {phase for phase, _ in told} >= {"optimal", "deletion", "formalization", "bags"}
+    assert {phase for phase, _ in told} >= {"order", "screened", "kept", "bags"}
     assert all(0 <= share <= 1 for _, share in told)
-    shares = [share for phase, share in told if phase == "optimal"]
+    shares = [share for phase, share in told if phase == "order"]
     assert shares == sorted(shares)
 
     class Enough(Exception):
@@ -475,7 +475,7 @@ def whole(found, names=None):
     assert np.isfinite(found.scores.to_numpy()).all()
     assert np.isfinite(found.strength[found.matrix]).all()
     assert np.isfinite(found.opening).all()
-    np.testing.assert_array_equal(replay(found.graphs["optimal"], found.changes, found.names), found.matrix)
+    np.testing.assert_array_equal(replay(found.graphs["order"], found.changes, found.names), found.matrix)
     assert str(found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,6 +10,8 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+
+from dagtune.experiments import latest, read_results
 
 HERE = Path(__file__).parent
 METHODS = {
@@ -24,8 +25,7 @@ METHODS = {
 def main() -> None:
     """Mean SID over the printed models as a share of a random complete DAG's, against the number of variables."""
     found: dict[tuple[str, bool, int], list[float]] = defaultdict(list)
-    for line in (HERE.parents[1] / "reproduction" / "results.jsonl").read_text().splitlines():
-        record = json.loads(line)
+    for record in latest(read_results(HERE.parents[1] / "reproduction")).values():
         cell = record["cell"]
         if cell["experiment"] not in ("fig5", "table-mlp2") or cell["recipe"] != "printed" or record["status"] != "ok":
             continue

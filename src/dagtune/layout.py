@@ -85,8 +85,8 @@ def _acyclic(matrix: np.ndarray) -> np.ndarray:
     """The graph itself, or of a cyclic one the edges that follow the order by effects minus causes."""
     if graph.is_dag(matrix):
         return matrix
-    rank = np.argsort(np.argsort(matrix.sum(axis=0).astype(int) - matrix.sum(axis=1), kind="stable"))
-    return matrix & (rank[:, None] < rank)
+    order = np.argsort(matrix.sum(axis=0).astype(int) - matrix.sum(axis=1), kind="stable")
+    return matrix & graph.complete(order)
 
 
 def _layers(dag: np.ndarray) -> np.ndarray:

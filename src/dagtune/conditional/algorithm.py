@@ -17,6 +17,7 @@ from scipy import special
 from dagtune.conditional.attempts import NOISES, Ordered, find_order
 from dagtune.conditional.checks import check_residuals
 from dagtune.conditional.selection import LEAST_GAIN, Selected, residuals, select_parents
+from dagtune.graph import complete
 from dagtune.knowledge import Knowledge
 from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.result import Change, Check, Measured, Result
@@ -105,10 +106,10 @@ def conditional_tuning(
             tell=tell,
         )
         selected, checks = _select(found, limits, table.names, least_probability)
-    tell("deletion", 1.0)
-    phases, changes = _tuning_story(_complete(found.chosen.order), limits, selected)
-    graph = phases["formalization"]
-    tell("formalization", 1.0)
+    tell("screened", 1.0)
+    phases, changes = _story(complete(found.chosen.order), limits, selected)
+    graph = phases["kept"]
+    tell("kept", 1.0)
     probability = None
     if bags:
         seeds = generator.spawn(bags)
@@ -162,12 +163,6 @@ def _least_probability(density: str | float) -> float | None:
     return float(density)
 
 
-def _complete(order: np.ndarray) -> np.ndarray:
-    """Boolean (d, d): everything causes all that comes later."""
-    rank = np.argsort(order)
-    return rank[:, None] < rank
-
-
 @dataclass(frozen=True, eq=False)
 class _Limits:
     """What the graph must obey, boolean, (d, d) with ``A[i, j]`` for ``i -> j``, and which variables are categorical.
@@ -213,7 +208,7 @@ def _select(
     cut into two values, two regimes pooled) F1 is best so, and where noise is merely uneven it does not suffer.
     """
     table = found.chosen.objective.table
-    allowed = _complete(found.chosen.order) & ~limits.forbidden
+    allowed = complete(found.chosen.order) & ~limits.forbidden
 
     def checked(selected: Selected) -> tuple[Selected, tuple[Check, ...]]:
         return selected, check_residuals(residuals(table, selected.graph), found.values, selected.graph, names)
@@ -239,37 +234,34 @@ def _one_bag(
     with one_blas_thread():
         ordered = find_order(values[:, varied], limits.before, categorical=limits.categorical, noise=noise, rng=rng)
         rows = ordered.chosen.objective.table
-        allowed = _complete(ordered.chosen.order) & ~limits.forbidden
+        allowed = complete(ordered.chosen.order) & ~limits.forbidden
         odds = select_parents(rows, allowed, limits.required, least_gain=least_gain).evidence.odds
     found[np.ix_(varied, varied)] = np.where(limits.required, 1.0, special.expit(odds))
     return found
 
 
-def _tuning_story(complete: np.ndarray, limits: _Limits, selected: Selected) -> tuple[Phases, list[Change]]:
-    """The graph after each phase and each change with its numbers."""
-    informed = complete & ~limits.forbidden
-    phases = {"optimal": complete}
-    if not np.array_equal(informed, complete):
+def _story(first: np.ndarray, limits: _Limits, selected: Selected) -> tuple[Phases, list[Change]]:
+    """The graph after each phase, and each change with its numbers.
+
+    ``order`` is the complete DAG of the order, ``knowledge`` what is allowed of it, ``screened`` what backward deletion
+    leaves, ``kept`` the graph: of all that is allowed, what has enough probability. So the last phase may also add.
+    """
+    informed = first & ~limits.forbidden
+    phases = {"order": first}
+    if not np.array_equal(informed, first):
         phases["knowledge"] = informed
-    phases |= {
-        "deletion": selected.deleted,
-        "addition": selected.deleted | selected.graph,
-        "formalization": selected.graph,
-    }
+    phases |= {"screened": selected.deleted, "kept": selected.graph}
+    least = f"{selected.least_probability:.2g}"
     rules = {
-        "knowledge": ("forbid", "prior knowledge forbids it"),
-        "deletion": ("delete", "given the other causes that remain it explains no more than chance would"),
-        "addition": ("add", f"compared with all candidates its probability exceeds {selected.least_probability:.2g}"),
-        "formalization": (
-            "remove",
-            f"compared with all candidates its probability is not above {selected.least_probability:.2g}",
-        ),
+        ("knowledge", False): ("forbid", "prior knowledge forbids it"),
+        ("screened", False): ("delete", "given the other causes that remain it explains no more than chance would"),
+        ("kept", True): ("add", f"compared with all candidates its probability exceeds {least}"),
+        ("kept", False): ("remove", f"compared with all candidates its probability is not above {least}"),
     }
     changes = []
-    names = list(phases)
-    for earlier, phase in pairwise(names):
-        action, rule = rules[phase]
+    for earlier, phase in pairwise(phases):
         for i, j in np.argwhere(phases[earlier] != phases[phase]):
+            action, rule = rules[phase, bool(phases[phase][i, j])]
             numbers = () if phase == "knowledge" else _numbers(selected, int(i), int(j))
             known = phase == "knowledge" and limits.categorical[j]
             told = "a categorical variable can only be a cause, of numbers" if known else rule
