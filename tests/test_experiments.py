@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -19,10 +20,12 @@ from dagtune.baselines import BASELINES
 from dagtune.experiments import (
     EXPERIMENTS,
     METHODS,
+    PACKED,
     RESULTS,
     Cell,
     cells,
     declared,
+    from_uncommitted_code,
     published,
     read_results,
     reproduce,
@@ -252,6 +255,111 @@ def test_a_write_that_the_disk_cuts_short_leaves_nothing(tmp_path, monkeypatch):
     assert read_results(tmp_path) == [line(0), line(2)]
 
 
+def run_line(repeat, **shared):
+    return line(repeat) | {"format": 1, "versions": {"dagtune": "9.9"}, "cell_timeout": 300.0} | shared
+
+
+def test_what_the_cells_of_a_run_share_is_written_once_and_read_with_each(tmp_path):
+    other = {"versions": {"dagtune": "9.9", "commit": "abc+changes"}}
+    records = [run_line(0), run_line(1), run_line(2, **other), line(3), run_line(4)]
+    for record in records:
+        with Store(tmp_path) as store:
+            store.append([record])
+    assert read_results(tmp_path) == records
+    text = (tmp_path / RESULTS).read_text()
+    assert len(text.splitlines()) == len(records) + 3  # two runs, and what shares nothing
+    assert text.count("9.9") == 2
+    assert [from_uncommitted_code(record) for record in records] == [False, False, True, False, False]
+
+
+def test_plain_lines_of_version_0_1_are_read_appended_to_and_packed(tmp_path):
+    old = [run_line(0), run_line(1)]
+    (tmp_path / RESULTS).write_text("".join(json.dumps(record) + "\n" for record in old))
+    assert read_results(tmp_path) == read_results(tmp_path / RESULTS) == old
+    with Store(tmp_path) as store:
+        store.append([run_line(2)])
+        store.pack()
+    assert [path.name for path in tmp_path.iterdir()] == [PACKED]
+    assert read_results(tmp_path) == read_results(tmp_path / PACKED) == [*old, run_line(2)]
+    with Store(tmp_path) as store:
+        assert store.records == [*old, run_line(2)]
+        store.append([run_line(3)])
+    assert read_results(tmp_path) == [*old, run_line(2), run_line(3)]
+
+
+def test_floats_come_back_to_the_last_digit_however_often_they_are_packed(tmp_path):
+    values = [*np.random.default_rng(0).normal(size=50), 0.1 + 0.2, 1e-308, 5e-324]
+    records = [line(k) | {"metrics": {"sid": float(value)}} for k, value in enumerate(values)]
+    for record in records:
+        with Store(tmp_path) as store:
+            store.append([record])
+            store.pack()
+    assert read_results(tmp_path) == records
+
+
+@pytest.mark.parametrize("step", ["before the new file stands", "before the plain file goes"])
+def test_a_death_while_packing_loses_nothing_and_doubles_nothing(tmp_path, monkeypatch, step):
+    with Store(tmp_path) as store:
+        store.append([run_line(0)])
+        store.pack()
+
+    def die(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*((os, "replace") if "new" in step else (Path, "unlink")), die)
+    with Store(tmp_path) as store:
+        store.append([run_line(1), run_line(2)])
+        with pytest.raises(KeyboardInterrupt):
+            store.pack()
+    monkeypatch.undo()
+    assert read_results(tmp_path) == [run_line(r) for r in range(3)]
+    with Store(tmp_path) as store:
+        assert len(store.records) == 3
+        store.append([run_line(3)])
+        store.pack()
+    assert read_results(tmp_path) == [run_line(r) for r in range(4)]
+    assert not (tmp_path / RESULTS).exists()
+
+
+def test_a_packed_file_cut_short_is_refused(tmp_path):
+    with Store(tmp_path) as store:
+        store.append([run_line(r) for r in range(5)])
+        store.pack()
+    whole = (tmp_path / PACKED).read_bytes()
+    for content in (whole[:-20], b"", b"nonsense"):
+        (tmp_path / PACKED).write_bytes(content)
+        for read in (read_results, lambda folder: Store(folder).__enter__()):
+            with pytest.raises(InputError, match="can't unpack"):
+                read(tmp_path)
+
+
+def test_a_line_that_refers_to_no_run_is_refused(tmp_path):
+    (tmp_path / RESULTS).write_text(json.dumps(line() | {"run": 0}) + "\n")
+    with pytest.raises(InputError, match="line 1 "):
+        read_results(tmp_path)
+
+
+def test_a_runner_that_waited_for_another_to_pack_writes_to_the_file_that_stands(tmp_path, monkeypatch):
+    """The lock may come free with a file that has just been packed away."""
+    with Store(tmp_path) as store:
+        store.append([run_line(0)])
+        real = os.open
+
+        def late(path, *args):
+            monkeypatch.undo()
+            file = real(path, *args)
+            store.pack()
+            os.close(store._file)
+            store._file = real(os.devnull, os.O_RDONLY)
+            return file
+
+        monkeypatch.setattr(os, "open", late)
+        with Store(tmp_path) as second:
+            assert second.records == [run_line(0)]
+            second.append([run_line(1)])
+    assert read_results(tmp_path) == [run_line(0), run_line(1)]
+
+
 # The runner -----------------------------------------------------------------------------------------------------------
 
 SMALL = {"sizes": [10], "repeats": 2, "recipe": "released", "methods": ["cam"], "jobs": 1}
@@ -289,15 +397,16 @@ def test_what_a_child_finds_is_what_this_process_finds(small_run):
 
 
 def test_the_same_call_again_runs_nothing_and_more_repeats_run_only_the_new_ones(small_run, tmp_path):
-    (tmp_path / RESULTS).write_bytes((small_run[0] / RESULTS).read_bytes())
+    (tmp_path / PACKED).write_bytes((small_run[0] / PACKED).read_bytes())
     assert reproduce("table-tanh", out=tmp_path, **SMALL).before == 8
-    assert (tmp_path / RESULTS).read_bytes() == (small_run[0] / RESULTS).read_bytes()
+    assert (tmp_path / PACKED).read_bytes() == (small_run[0] / PACKED).read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == [PACKED]
     summary = reproduce("table-tanh", out=tmp_path, **(SMALL | {"repeats": 3, "methods": []}))
     assert (summary.before, summary.ok) == (6, 3)
 
 
 def test_another_experiment_that_asks_for_the_same_work_gets_it_without_running(small_run, tmp_path, monkeypatch):
-    (tmp_path / RESULTS).write_bytes((small_run[0] / RESULTS).read_bytes())
+    (tmp_path / PACKED).write_bytes((small_run[0] / PACKED).read_bytes())
     monkeypatch.setattr(declared, "EXPERIMENTS", {"fig5": replace(EXPERIMENTS["fig5"], models=("tanh",))})
     monkeypatch.setattr(Workers, "run", lambda *_: pytest.fail("a cell was run"))
     summary = reproduce("fig5", out=tmp_path, **SMALL)
@@ -409,7 +518,7 @@ def start(folder):
 
 
 def finished(folder):
-    return (folder / RESULTS).read_bytes().count(b"\n") if (folder / RESULTS).exists() else 0
+    return (folder / RESULTS).read_bytes().count(b'{"cell"') if (folder / RESULTS).exists() else 0
 
 
 def test_kill_nine_in_mid_run_loses_no_finished_cell_and_repeats_none(tmp_path):

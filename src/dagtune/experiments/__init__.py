@@ -7,7 +7,7 @@
 from dagtune.experiments.cells import NO_RECIPE, RECIPES, SCALES, Cell, recipes_of
 from dagtune.experiments.declared import ALWAYS, EXPERIMENTS, METHODS, PHASES, Experiment, Method, Published, published
 from dagtune.experiments.runner import CELL_TIMEOUT, Summary, Tick, latest, reproduce
-from dagtune.experiments.store import RESULTS, Record, read_results
+from dagtune.experiments.store import PACKED, RESULTS, Record, from_uncommitted_code, read_results
 
 __all__ = [
     "ALWAYS",
@@ -15,6 +15,7 @@ __all__ = [
     "EXPERIMENTS",
     "METHODS",
     "NO_RECIPE",
+    "PACKED",
     "PHASES",
     "RECIPES",
     "RESULTS",
@@ -26,6 +27,7 @@ __all__ = [
     "Record",
     "Summary",
     "Tick",
+    "from_uncommitted_code",
     "latest",
     "published",
     "read_results",

@@ -101,6 +101,7 @@ def reproduce(
         if run.pending:
             with _crew(jobs, scheduler) as crew:
                 run.all(crew)
+        store.pack()
         return run.summary()
 
 

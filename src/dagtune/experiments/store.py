@@ -1,18 +1,31 @@
-"""The results file: one line of JSON a finished cell, whole or not there, written by one runner at a time.
+"""The stored results of a folder: one line of JSON a finished cell, written by one runner at a time.
 
-A line goes out in a single write to a file opened for appending, followed by fsync. What a crash can leave is a last
-line without its end: it is set aside into ``results.torn`` and its cell counts as not run.
+While a run goes on, lines are appended to ``results.jsonl``, each in a single write followed by fsync: a line is whole
+or not there. What a crash can leave is a last line without its end; it is set aside into ``results.torn`` and its cell
+counts as not run. When a run has come to its end, all lines are packed into ``results.jsonl.xz`` (whole or not at all)
+and ``results.jsonl`` goes. The next run appends to a new one, and packs both. Readers read what is there of the two.
+
+Two files, because a compressed file can't be appended to safely: a crash inside a compressed block costs all cells of
+the block, and small blocks hardly compress. xz, because a file in version control is kept for ever: of the committed
+14 849 cells it makes 0.4 MB in 5 seconds, gzip 0.8 MB in half a second, plain lines are 10 MB.
+
+What all cells of a run share (versions, time limit, format) stands once in a line of its own, before the first cell
+that refers to it by its number: ``{"run": 0, "shared": {...}}``, then ``{"cell": ..., "run": 0}``. Lines without a
+``run``, as version 0.1 wrote them, hold everything themselves. A record in memory always does.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from dagtune.files import write_whole
 from dagtune.validation import InputError
 
 try:
@@ -20,41 +33,87 @@ try:
 except ImportError:  # no such locks on Windows: a second runner is not noticed there
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["RESULTS", "Record", "Store", "read_results"]
+__all__ = ["PACKED", "RESULTS", "Record", "Store", "from_uncommitted_code", "read_results"]
 
 RESULTS = "results.jsonl"
+PACKED = "results.jsonl.xz"
 _TORN = "results.torn"
+#: What the cells of a run have in common.
+_SHARED = ("format", "versions", "cell_timeout")
 
-#: One line of the file.
+#: One finished cell.
 Record = dict[str, Any]
 
 
 def read_results(path: str | os.PathLike[str]) -> list[Record]:
-    """The records of a results file, or of the folder that holds it; a last line still being written is left out."""
-    file = Path(path) if Path(path).is_file() else Path(path) / RESULTS
-    if not file.is_file():
-        raise InputError(f"no results at {file}: run `dagtune reproduce all --out {file.parent}` first")
-    whole, _ = _split_torn(file.read_bytes())
-    return _parse(whole, file)
+    """Read stored results, packed or not.
+
+    Parameters
+    ----------
+    path : path
+        A folder that ``dagtune reproduce`` wrote, or a results file, plain or packed.
+
+    Returns
+    -------
+    list of dict
+        One record a finished cell, oldest first: ``cell``, ``settings``, ``seeds``, ``status``, ``metrics``,
+        ``versions`` and more. A last line that is still being written is left out.
+
+    Raises
+    ------
+    InputError
+        There are no results, or a line is none.
+
+    Examples
+    --------
+    >>> records = read_results("reproduction")  # doctest: +SKIP
+    >>> records[0]["metrics"]["sid"]  # doctest: +SKIP
+    11
+    """
+    path = Path(path)
+    if path.is_file():
+        return _read_packed(path) if path.suffix == ".xz" else _parse(_split_torn(path.read_bytes())[0], path)
+    plain, packed = path / RESULTS, path / PACKED
+    if not plain.is_file() and not packed.is_file():
+        raise InputError(f"no results in {path}: run `dagtune reproduce all --out {path}` first")
+    lines = _split_torn(plain.read_bytes())[0] if plain.is_file() else b""
+    return _joined(_read_packed(packed), _parse(lines, plain))
+
+
+def from_uncommitted_code(record: Record) -> bool:
+    """Whether the code that made a record differed from the commit that it names, so that nobody can look it up."""
+    return str(record.get("versions", {}).get("commit", "")).endswith("+changes")
 
 
 class Store:
-    """The results file of a folder, held by one runner: ``with Store(folder) as store``."""
+    """The results of a folder, held by one runner: ``with Store(folder) as store``.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+
+    Attributes
+    ----------
+    records : list of dict
+        Everything stored so far.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.path = self.folder / RESULTS
         self.records: list[Record] = []
+        self._runs: list[Record] = []
 
     def __enter__(self) -> Store:
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError(f"{self.folder} is a file: results need a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        self._file = self._open_locked()
         try:
-            self._take_lock()
             self._set_torn_line_aside()
-            self.records = _parse(self.path.read_bytes(), self.path)
+            packed, plain = _read_packed(self.folder / PACKED), _parse(self.path.read_bytes(), self.path, self._runs)
+            self.records = _joined(packed, plain)
         except BaseException:
             os.close(self._file)
             raise
@@ -65,7 +124,8 @@ class Store:
 
     def append(self, records: Sequence[Record]) -> None:
         """Write records, all of them or none."""
-        lines = "".join(json.dumps(record, ensure_ascii=True, allow_nan=False) + "\n" for record in records).encode()
+        runs = list(self._runs)
+        lines = _lines(records, runs)
         before = os.fstat(self._file).st_size
         try:
             written = os.write(self._file, lines)
@@ -76,12 +136,36 @@ class Store:
             os.ftruncate(self._file, before)
             raise
         self.records += records
+        self._runs = runs
 
-    def _take_lock(self) -> None:
+    def pack(self) -> None:
+        """Put everything into the packed file and end the plain one; nothing more can be appended.
+
+        A crash between the two steps leaves the same cells in both, which every reader notices.
+        """
+        if self.path.stat().st_size:
+            write_whole(self.folder / PACKED, lzma.compress(_lines(self.records, [])))
+        with suppress(PermissionError):  # Windows keeps a file that is open: then both hold the same cells
+            self.path.unlink()
+
+    def _open_locked(self) -> int:
+        """The plain file, open for appending and locked: the one that stands there, not one just packed away."""
+        while True:
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            try:
+                self._take_lock(file)
+                if self.path.exists() and os.path.samestat(os.fstat(file), self.path.stat()):
+                    return file
+            except BaseException:
+                os.close(file)
+                raise
+            os.close(file)
+
+    def _take_lock(self, file: int) -> None:
         if fcntl is None:
             return
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
                 f"another run is writing to {self.folder}: wait for it, stop it, or choose another --out"
@@ -96,21 +180,58 @@ class Store:
         os.ftruncate(self._file, len(whole))
 
 
-def _split_torn(data: bytes) -> tuple[bytes, bytes]:
-    """Whole lines, and what follows the last of them."""
-    end = data.rfind(b"\n") + 1
-    return data[:end], data[end:]
+def _lines(records: Sequence[Record], runs: list[Record]) -> bytes:
+    """Records as lines; ``runs`` are those that the file has already, and grow by the new ones."""
+    lines = []
+    for record in records:
+        shared = {name: record[name] for name in _SHARED if name in record}
+        if shared not in runs:
+            lines.append({"run": len(runs), "shared": shared})
+            runs.append(shared)
+        own = {name: value for name, value in record.items() if name not in shared}
+        lines.append(own | {"run": runs.index(shared)})
+    return "".join(json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n" for line in lines).encode()
 
 
-def _parse(data: bytes, file: Path) -> list[Record]:
+def _parse(data: bytes, file: Path, runs: list[Record] | None = None) -> list[Record]:
+    """The records of whole lines; ``runs`` takes what they share."""
+    runs = [] if runs is None else runs
     records = []
     for number, line in enumerate(data.splitlines(), start=1):
         try:
-            record = json.loads(line)
+            found = json.loads(line)
+            if "shared" in found:
+                if found["run"] != len(runs):
+                    raise ValueError("runs are numbered as they come")
+                runs.append(dict(found["shared"]))
+                continue
+            record = found | runs[found.pop("run")] if "run" in found else found
             cell, status = record["cell"], record["status"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, IndexError):
             raise InputError(f"line {number} of {file} is no result: delete the line, its cell is run again") from None
         if not isinstance(cell, dict) or status not in ("ok", "failed", "timeout"):
             raise InputError(f"line {number} of {file} is no result: delete the line, its cell is run again")
         records.append(record)
     return records
+
+
+def _read_packed(file: Path) -> list[Record]:
+    """The records of a packed file; none if there is no such file."""
+    if not file.is_file():
+        return []
+    try:
+        lines = lzma.decompress(file.read_bytes())
+    except (lzma.LZMAError, EOFError) as error:
+        raise InputError(f"can't unpack {file} ({error}): restore it, or delete it and run its cells again") from None
+    return _parse(lines, file)
+
+
+def _joined(packed: list[Record], plain: list[Record]) -> list[Record]:
+    """All records, oldest first; a crash while packing may have left the plain ones in both files."""
+    return packed if plain and packed[-len(plain) :] == plain else packed + plain
+
+
+def _split_torn(data: bytes) -> tuple[bytes, bytes]:
+    """Whole lines, and what follows the last of them."""
+    end = data.rfind(b"\n") + 1
+    return data[:end], data[end:]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dagtune.experiments import ALWAYS, EXPERIMENTS, METHODS, NO_RECIPE, PHASES, Experiment, published, recipes_of
+from dagtune.experiments import (
+    ALWAYS,
+    EXPERIMENTS,
+    METHODS,
+    NO_RECIPE,
+    PHASES,
+    Experiment,
+    from_uncommitted_code,
+    published,
+    recipes_of,
+)
 from dagtune.report.reproduction.figure import draw_fig5
 from dagtune.report.reproduction.numbers import ROWS, Numbers, Setting, label_of
 from dagtune.report.reproduction.page import Block, Figure, Heading, Table, Text
@@ -31,14 +41,16 @@ def origin(numbers: Numbers) -> list[Block]:
     versions: dict[str, set[str]] = {}
     for record in numbers.records:
         for name, version in record.get("versions", {}).items():
-            versions.setdefault(name, set()).add(version.removesuffix("+changes"))
+            versions.setdefault(name, set()).add(version)
     told = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items() if name != "commit")
+    unknown = sum(map(from_uncommitted_code, numbers.records))
+    warned = f" {unknown} cells come from code that was never committed." if unknown else ""
     return [
         Text(
             f"{len(numbers.records)} cells: {status['ok']} finished, {status['timeout']} timed out, {status['failed']} "
             f"failed; {seconds / 3600:.2f} processor hours; {finished[0]} to {finished[-1]}; {told}. Every number of "
-            "ours is the mean ± standard deviation over repeats (how many in brackets) of lines of `results.jsonl` "
-            "beside this page; **not run** marks what nobody has run yet. `dagtune report` wrote this page from it."
+            "ours is the mean ± standard deviation over repeats (how many in brackets) of the cells stored beside this "
+            f"page; **not run** marks what nobody has run yet. `dagtune report` wrote this page from them.{warned}"
         )
     ]
 
