@@ -4,8 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 FRESH  := $(VENV)/.fresh
+LOWEST := .venv-lowest
+# The quick part of the suite: every room once, nothing that takes minutes.
+QUICK  := $(addprefix tests/test_,graph.py kernels.py dependence.py regression.py optimal.py tuning.py estimators.py \
+          knowledge.py result.py files.py validation.py datasets.py metrics.py pictures.py cli_files.py cli_verbs.py)
 
-.PHONY: help setup demo test test-all browser lint format bench clean
+.PHONY: help setup demo test test-all test-lowest browser lint format bench clean
 
 help:            ## Show the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  +##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ -/'
@@ -32,6 +36,17 @@ test: $(FRESH)   ## Run the test suite
 test-all: $(FRESH)  ## Run the slow checks that `make test` leaves out
 	$(BIN)/python -m pytest -m slow
 
+# Extras stay out: this is what `pip install dagtune` may find. Compiled functions are kept apart from those of $(VENV).
+$(LOWEST)/.ready: pyproject.toml .ci/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(PYTHON) .ci/lowest.py > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LOWEST)/lowest.txt \
+	-e . pytest hypothesis psutil pyarrow
+	@touch $@
+
+test-lowest: $(LOWEST)/.ready  ## Run the quick part of the suite with the lowest versions that pyproject.toml allows
+	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -p no:cacheprovider $(QUICK)
+
 browser: $(FRESH)  ## Open the report in Chromium and use it (root with apt-get: installs Chromium if there is none)
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	{ apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "could not install Chromium"
@@ -51,4 +66,4 @@ bench: $(FRESH)  ## Measure side by side and rewrite BENCHMARKS.md
 	$(BIN)/python -m benchmarks
 
 clean:           ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(LOWEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

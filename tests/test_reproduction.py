@@ -5,13 +5,15 @@ import lzma
 import math
 import random
 import re
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from dagtune.experiments import PACKED, Cell, from_uncommitted_code, latest, published, read_results
+from dagtune.experiments import PACKED, RESULTS, Cell, from_uncommitted_code, latest, published, read_results
 from dagtune.experiments.worker import Workers
 from dagtune.report.reproduction import numbers as numbers_module
 from dagtune.report.reproduction import page, reproduction_pages, write_reproduction
@@ -21,6 +23,7 @@ from dagtune.report.reproduction.verdicts import judge_all
 from dagtune.validation import InputError
 
 COMMITTED = Path(__file__).parents[1] / "reproduction"
+in_a_checkout = pytest.mark.skipif(not COMMITTED.is_dir(), reason="stored cells are not part of the sdist")
 
 
 def record(cell, status="ok", readings=None, **metrics):
@@ -281,6 +284,7 @@ def test_no_number_of_the_reading_is_typed_by_hand():
 # What is committed ----------------------------------------------------------------------------------------------------
 
 
+@in_a_checkout
 def test_the_committed_page_is_what_the_committed_results_give():
     pages = reproduction_pages(read_results(COMMITTED))
     for name, text in pages.files.items():
@@ -288,6 +292,7 @@ def test_the_committed_page_is_what_the_committed_results_give():
     assert {path.name for path in COMMITTED.glob("*.svg")} == set(pages.drawings)
 
 
+@in_a_checkout
 def test_every_number_of_ours_on_the_committed_page_comes_from_lines_of_the_file():
     """By another road: means straight from the lines, looked up in the text of the Tanh table."""
     lines = [json.loads(line) for line in lzma.decompress((COMMITTED / PACKED).read_bytes()).splitlines()]
@@ -315,6 +320,7 @@ def sound_cells():
     return [line for line in lines if (line["cell"]["model"], line["cell"]["recipe"]) not in singular]
 
 
+@in_a_checkout
 def test_three_committed_cells_chosen_at_random_give_their_numbers_again():
     quick = [line for line in sound_cells() if line["seconds"] < 3]
     seed = random.SystemRandom().randrange(10**6)
@@ -330,6 +336,7 @@ def test_three_committed_cells_chosen_at_random_give_their_numbers_again():
         crew.close()
 
 
+@in_a_checkout
 @pytest.mark.slow
 def test_three_slow_committed_cells_chosen_at_random_give_their_numbers_again():
     """As above, for the cells that take longer."""
@@ -342,6 +349,19 @@ def test_three_slow_committed_cells_chosen_at_random_give_their_numbers_again():
             assert crew.run(Cell(**line["cell"]), None)["metrics"] == line["metrics"], (line["cell"], f"seed {seed}")
     finally:
         crew.close()
+
+
+@in_a_checkout
+@pytest.mark.parametrize(("spoiled", "told"), [(False, "2 of 2 cells as stored"), (True, "1 of 2 cells as stored")])
+def test_stored_cells_can_be_run_again_by_one_command(tmp_path, spoiled, told):
+    records = [line for line in sound_cells() if line["cell"]["method"] == "variance-sorted"][:2]
+    if spoiled:
+        records[0] = records[0] | {"metrics": records[0]["metrics"] | {"edges": -1}}
+    (tmp_path / RESULTS).write_text("".join(json.dumps(line) + "\n" for line in records))
+    words = ["-m", "benchmarks.again", "--methods", "variance-sorted", "--results", str(tmp_path)]
+    done = subprocess.run([sys.executable, *words], cwd=COMMITTED.parent, capture_output=True, text=True)
+    assert done.returncode == int(spoiled), done.stderr
+    assert told in done.stdout
 
 
 def test_pages_are_written_beside_the_results_or_elsewhere(tmp_path):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dagtune.result import Change, Check, Result
     from dagtune.validation import InputError
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 #: Where each public name lives; a room of its own stands for itself.
 _HOMES = {
