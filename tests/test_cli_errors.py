@@ -74,7 +74,7 @@ CASES = [
     ("learn header.csv", "0 rows.*at least 2"),
     ("learn one-row.csv", "1 row.*add rows"),
     ("learn one-column.csv", "1 column.*at least 2"),
-    ("learn twice.csv", "'a' stands 2 times: rename"),
+    ("learn twice.csv", "duplicate column name 'a' (2 columns): rename"),
     ("learn index.csv", "column 1 has no name.*--drop ''"),
     ("learn text.csv", "'c' is not numeric.*'red'.*drop"),
     ("learn comma.csv --sep ;", "'a' is not numeric.*1.5 for 1,5"),

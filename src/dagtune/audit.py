@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dagtune.tables import MAX_LEVELS, load_frame
+from dagtune.tables import MAX_CATEGORIES, load_frame
 from dagtune.text import printable
 from dagtune.validation import InputError
 
@@ -335,7 +335,7 @@ def _text_finding(look: _Look, j: int, leave_out: str) -> Finding:
         cure = f"code its two values as 0 and 1, or {leave_out}"
     elif texts.str.fullmatch(r"\d{4}-\d{2}-\d{2}([ T].*)?").mean() > 0.5:
         cure = f"count the days since a date, or {leave_out}"
-    elif levels <= MAX_LEVELS:
+    elif levels <= MAX_CATEGORIES:
         cure = (
             f"code it as numbers if its values have an order; otherwise --categorical {look.shown(j)} if it can only "
             f"be a cause, or {leave_out}"
