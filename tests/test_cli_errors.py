@@ -147,7 +147,7 @@ CASES = [
     ("learn good.csv --knowledge pairs.json", "pairs"),
     ("learn good.csv --knowledge tiers.toml --tiers age>dose", "keep one of the two"),
     ("learn good.csv --require age", 'such as "a->b"'),
-    ("learn good.csv --require age->weight", "'weight', which is no column"),
+    ("learn good.csv --require age->weight", "'weight', which is not a column"),
     ("learn good.csv --require age->age", "to itself"),
     ("learn good.csv --require age->dose --require dose->age", "cycle"),
     ("learn good.csv --require age->dose --forbid age->dose", "both required and forbidden"),
