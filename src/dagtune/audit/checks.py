@@ -22,15 +22,13 @@ from dagtune.audit.statistics import (
     sample,
     standard_deviations,
 )
-from dagtune.tables import MAX_CATEGORIES
+from dagtune.tables import MAX_CATEGORIES, few_rows
 from dagtune.validation import InputError
 
 __all__ = ["CHECKS", "about_names", "about_sortability", "sortability_of", "summaries"]
 
 #: Share of one value from which a column hardly varies.
 _NEARLY_CONSTANT = 0.95
-#: Different values up to which a column is discrete.
-_FEW_VALUES = 20
 #: Share of a column's variance that another one (or all others) explains when it is nearly a function of it.
 _NEARLY_A_FUNCTION = 0.98
 _NEARLY_COLLINEAR = 0.999
@@ -144,7 +142,7 @@ def _about_ties(look: Look, j: int, different: np.ndarray, counts: np.ndarray) -
     rows = int(counts.sum())
     tied = float(((counts / rows) ** 2).sum())
     share = counts.max() / rows
-    if len(different) <= _FEW_VALUES and len(different) < rows / 2:
+    if len(different) <= MAX_CATEGORIES and len(different) < rows / 2:
         values = "two values" if len(different) == 2 else f"{len(different)} different values"
         cure = "additive noise is doubtful for it: keep it as a cause (--tiers), or leave it out"
         yield Finding("discrete", look.named(j), f"{look.shown(j)} takes only {values}", cure)
@@ -193,7 +191,7 @@ def _taming(column: np.ndarray, tests: int) -> str:
 def _about_rows(look: Look) -> Iterator[Finding]:
     """Too few rows, repeated rows, rows that resemble the next."""
     rows, width = look.values.shape[0], int(look.usable.sum())
-    if rows < 50 or rows < 2 * width:
+    if few_rows(rows, width, per_column=2):
         cure = "find more rows, or fewer columns (--columns)"
         yield Finding("few-rows", (), f"{rows} rows are few for {width} columns", cure)
     yield from _about_repeated_rows(look)

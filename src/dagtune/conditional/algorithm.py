@@ -20,7 +20,7 @@ from dagtune.conditional.selection import LEAST_GAIN, Selected, residuals, selec
 from dagtune.knowledge import Knowledge
 from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.result import Change, Check, Measured, Result
-from dagtune.tables import Table, read_table
+from dagtune.tables import Table, few_rows, read_table
 from dagtune.text import printable
 from dagtune.validation import InputError, check_choice, check_count
 
@@ -297,7 +297,7 @@ def _conditional_warnings(table: Table, found: Ordered, selected: Selected, chec
     if table.categorical:
         names = ", ".join(map(printable, table.categorical))
         told.append(f"categorical columns were taken for causes, never for effects: {names}")
-    if n < 50 or n < 5 * d:
+    if few_rows(n, d, per_column=5):
         told.append(f"only {n} rows for {d} variables: order and edges are mostly noise")
     failing = [check for check in checks if not check.holds]
     if failing:

@@ -30,7 +30,7 @@ from dagtune.ot.tuning import (
     resolve_two_cycles,
 )
 from dagtune.result import Change, Result
-from dagtune.tables import Table, read_table
+from dagtune.tables import Table, few_rows, read_table
 from dagtune.text import printable
 from dagtune.validation import InputError, check_choice
 
@@ -306,7 +306,7 @@ def _warnings(table: Table, dependence: Dependence) -> list[str]:
     """What the data say against the assumptions, as far as one look at the columns can tell."""
     values, names = table.values, [printable(name) for name in table.names]
     found = list(dependence.notes)
-    if len(values) < 50:
+    if few_rows(len(values)):
         found.append(f"only {len(values)} rows: differences between HSIC values are mostly noise")
     spread = values.std(axis=0)
     wide, narrow = int(spread.argmax()), int(spread.argmin())

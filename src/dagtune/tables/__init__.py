@@ -3,10 +3,11 @@
 from dagtune.tables.files import FORMATS, load_frame, pick_names, read_adjacency, read_header, register_format
 from dagtune.tables.frames import as_frame, unmasked
 from dagtune.tables.kinds import KINDS, MAX_CATEGORIES, Kind, register_kind
-from dagtune.tables.reading import MISSING, Table, check_vector_pair, read_table
+from dagtune.tables.reading import FEW_ROWS, MISSING, Table, check_vector_pair, few_rows, read_table
 from dagtune.tables.rows import MemoryRows, Rows
 
 __all__ = [
+    "FEW_ROWS",
     "FORMATS",
     "KINDS",
     "MAX_CATEGORIES",
@@ -17,6 +18,7 @@ __all__ = [
     "Table",
     "as_frame",
     "check_vector_pair",
+    "few_rows",
     "load_frame",
     "pick_names",
     "read_adjacency",

@@ -21,8 +21,10 @@ from dagtune.tables.rows import MemoryRows, Rows
 from dagtune.text import printable
 from dagtune.validation import InputError, check_choice, check_names
 
-__all__ = ["MISSING", "Table", "check_vector_pair", "read_table"]
+__all__ = ["FEW_ROWS", "MISSING", "Table", "check_vector_pair", "few_rows", "read_table"]
 
+#: Fewer rows than this are few, however few the columns.
+FEW_ROWS = 50
 #: What may be done about missing values.
 MISSING = ("error", "drop", "impute")
 #: The kind of a column of which nothing else is said, and the kind that ``categorical=`` means.
@@ -232,6 +234,28 @@ def read_table(
     table = _without_constant(table, drop_constant)
     _refuse_too_few(table, min_rows, min_columns)
     return table
+
+
+def few_rows(count: int, width: int = 0, *, per_column: int = 0) -> bool:
+    """Whether a table has too few rows to learn reliably from.
+
+    Parameters
+    ----------
+    count, width : int
+        Number of rows and of columns.
+    per_column : int
+        How many rows each column needs, beyond the ``FEW_ROWS`` that any table needs.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> few_rows(100, 30), few_rows(100, 30, per_column=5)
+    (False, True)
+    """
+    return count < max(FEW_ROWS, per_column * width)
 
 
 def check_vector_pair(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
