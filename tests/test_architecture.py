@@ -35,7 +35,7 @@ ROOMS = {
     "datasets": EVERYONE,
     "baselines": {"regression", "tables", "parallel", *EVERYONE},
     "audit": {"tables", "simulate", *EVERYONE},
-    "report": {"experiments", "engine", "result", "layout", "metrics", *EVERYONE},
+    "report": {"experiments", "engine", "result", "layout", "metrics", "tables", *EVERYONE},
     "experiments": {"baselines", "simulate", "metrics", "datasets", "estimators", "parallel", *EVERYONE},
     "cli": {
         "audit",

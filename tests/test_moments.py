@@ -3,7 +3,7 @@ import pytest
 
 from dagtune.engine.features import SumColumn
 from dagtune.engine.moments import compress_columns, cross_products
-from dagtune.tables.rows import Rows, extremes
+from dagtune.tables.rows import MemoryRows
 from test_features import column_of
 
 X = np.random.default_rng(0).normal(loc=[0, 5, -2], size=(203, 3))
@@ -18,7 +18,7 @@ def test_chunks_of_any_length_add_up_to_the_same_numbers():
     columns = [placed(j) for j in range(3)]
     found = []
     for length in (1, 7, 100, 203, 4096):
-        rows = Rows(X, chunk_rows=length)
+        rows = MemoryRows(X).rechunked(length)
         features = compress_columns(rows, columns, threads=2)
         found.append(cross_products(rows, features, features, threads=2))
     for products, diagonals in found[1:]:
@@ -27,7 +27,7 @@ def test_chunks_of_any_length_add_up_to_the_same_numbers():
 
 
 def test_sums_over_rows_are_sums_over_rows():
-    rows = Rows(X, shift=np.array([1.0, 2.0, 3.0]), chunk_rows=10)
+    rows = MemoryRows(X).shifted(np.array([1.0, 2.0, 3.0])).rechunked(10)
     total, squares = rows.sum(lambda chunk: (chunk.sum(axis=1), chunk @ chunk.T))
     moved = X - [1, 2, 3]
     assert total == pytest.approx(moved.sum(axis=0))
@@ -35,7 +35,7 @@ def test_sums_over_rows_are_sums_over_rows():
 
 
 def test_a_sample_is_seeded_and_whole_where_there_are_few_rows():
-    rows = Rows(X)
+    rows = MemoryRows(X)
     assert (rows.sample(500) == X.T).all()
     small = rows.sample(50, seed=3)
     assert small.shape == (3, 50)
@@ -47,7 +47,7 @@ def test_extremes_are_those_of_the_sums():
     members = np.array([[0, -1], [0, 1], [2, 2]])
     sums = np.array([X[:, 0], X[:, 0] + X[:, 1], 2 * X[:, 2]])
     for length in (9, 300):
-        found = extremes(Rows(X, chunk_rows=length), members, threads=2)
+        found = MemoryRows(X).rechunked(length).extremes(members, threads=2)
         assert found.low == pytest.approx(sums.min(axis=1))
         assert found.high == pytest.approx(sums.max(axis=1))
         assert found.smallest == pytest.approx(np.abs(sums).min(axis=1))

@@ -44,7 +44,7 @@ def with_column(values):
         (with_column(pd.Categorical(["u", "v", "u"])), "'bad' is not numeric"),
         (GOOD.iloc[:1], "1 row, but at least 2"),
         (GOOD[["age"]], "1 column, but at least 2"),
-        (GOOD.set_axis(["a", "a", "b"], axis=1), "'a' stands 2 times"),
+        (GOOD.set_axis(["a", "a", "b"], axis=1), "duplicate column name 'a'"),
         (np.zeros(3), "2 dimensions"),
         (np.zeros((3, 2, 2)), "2 dimensions"),
         (np.array([["a", "b"], ["c", "d"]]), "'x0' is not numeric"),

@@ -21,7 +21,7 @@ from dagtune.engine.paths import choose_path
 from dagtune.engine.problem import combinations, pose
 from dagtune.graph import reachability
 from dagtune.parallel import one_blas_thread
-from dagtune.tables import read_table
+from dagtune.tables import Table, read_table
 from dagtune.validation import InputError, check_count
 
 __all__ = ["EdgeConfidence", "Resampled", "bootstrap", "reading_of"]
@@ -69,10 +69,11 @@ class Resampled:
         self._starts = starts
 
     @classmethod
-    def of(cls, X: pd.DataFrame, *, kernel: Any, bandwidth: str | float, memory: str | int) -> Resampled | None:
+    def of(cls, X: Any, *, kernel: Any, bandwidth: str | float, memory: str | int) -> Resampled | None:
         """The features of all variables, then of all sums X_j + X_k, j <= k; None if they do not exist or fit."""
-        whole = measure_dependence(X, kernel=kernel, bandwidth=bandwidth, order=1)
-        problem = pose(X, kernel, bandwidth, "sum", memory, None, None)
+        table = read_table(X)
+        whole = measure_dependence(table, kernel=kernel, bandwidth=bandwidth, order=1)
+        problem = pose(table, kernel, bandwidth, "sum", memory, None, None)
         d = problem.rows.width
         with one_blas_thread():
             try:
@@ -134,12 +135,11 @@ def bootstrap(
         one.set_params(progress=None)  # one report for all, not one from each
     if "categorical" in one.get_params():
         one.set_params(categorical=table.categorical)  # but those left out as constant
-    frame = pd.DataFrame(table.values, columns=list(table.names))
-    relearn = one._relearner(frame) if hasattr(one, "_relearner") else None
+    relearn = one._relearner(table) if hasattr(one, "_relearner") else None
     graphs: list[np.ndarray] = []
     redrawn = 0
     fitted = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_fit_once)(one, relearn, table.values, table.names, seed) for seed in seeds
+        delayed(_fit_once)(one, relearn, table, seed) for seed in seeds
     )
     for matrix, again in fitted:
         graphs.append(matrix)
@@ -171,18 +171,17 @@ def _seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
 def _fit_once(
     learner: Any,
     relearn: Callable[[np.ndarray, int], np.ndarray] | None,
-    values: np.ndarray,
-    names: tuple[str, ...],
+    table: Table,
     seed: np.random.SeedSequence,
 ) -> tuple[np.ndarray, int]:
     """The boolean matrix learned from one resample, and how often it had to be drawn again."""
     rng = np.random.default_rng(seed)
-    n = len(values)
+    values, n = table.values, table.count
     drawn, again = rng.integers(n, size=n), 0
     while (constant := values[drawn].max(axis=0) == values[drawn].min(axis=0)).any():
         if again == _PATIENCE:
             raise InputError(
-                f"column {names[int(constant.argmax())]!r} varies so rarely that it was constant in {_PATIENCE} "
+                f"column {table.names[int(constant.argmax())]!r} varies so rarely that it was constant in {_PATIENCE} "
                 "resamples in a row: drop it, or add rows"
             )
         drawn, again = rng.integers(n, size=n), again + 1
@@ -192,5 +191,5 @@ def _fit_once(
     learner = clone(learner)
     if "random_state" in learner.get_params():
         learner.set_params(random_state=own_seed)
-    learner.fit(pd.DataFrame(values[drawn], columns=list(names)))
+    learner.fit(table.take(drawn).to_frame())
     return learner.adjacency_matrix_.to_numpy().astype(bool), again

@@ -18,8 +18,8 @@ from dagtune.conditional.algorithm import conditional_tuning
 from dagtune.knowledge import Knowledge
 from dagtune.ot.algorithm import PRESETS, Rules, optimal_tuning, two_phases
 from dagtune.result import Result
-from dagtune.tables import read_table
-from dagtune.validation import check_choice, check_names
+from dagtune.tables import Table, as_frame, read_table, unmasked
+from dagtune.validation import check_choice
 
 __all__ = ["ConditionalTuning", "OptimalTuning"]
 
@@ -39,13 +39,12 @@ class _GraphLearner(BaseEstimator):
     feature_names_in_: np.ndarray
     n_features_in_: int
 
-    def _learn(self, X: Any) -> Result:
+    def _learn(self, table: Table) -> Result:
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Learn the graph of the columns of ``X`` (array, DataFrame, or path of a table); ``y`` is ignored."""
-        X = self._validated(X)
-        self.result_ = self._learn(X)
+        self.result_ = self._learn(self._read(X))
         self.adjacency_matrix_ = self.result_.to_frame()
         self.causal_graph_ = self.result_.to_networkx()
         self.causal_order_ = self.result_.causal_order
@@ -68,21 +67,28 @@ class _GraphLearner(BaseEstimator):
         check_is_fitted(self, "result_")
         return self.result_.why(cause, effect)
 
-    def _validated(self, X: Any) -> Any:
-        """The table as scikit-learn wants it checked; values are judged by read_table, which names the column."""
-        if isinstance(X, (str, os.PathLike)):
-            table = read_table(X, **reading_of(self))
-            X = pd.DataFrame(table.values, columns=list(table.names))
-        if isinstance(X, pd.DataFrame):
-            names = check_names(X.columns, count=X.shape[1])
-            self.n_features_in_ = X.shape[1]
+    def _read(self, X: Any) -> Table:
+        """The table to learn from; scikit-learn checks arrays first, as it does for all estimators."""
+        how = reading_of(self)
+        if isinstance(X, (Table, str, os.PathLike)):
+            table = read_table(X, **how)
+            names = table.names
+        elif (frame := as_frame(X)) is not None:
+            table = read_table(frame, **how)
+            names = tuple(map(str, frame.columns))
         else:
-            X = validate_data(
-                self, X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2, ensure_min_features=2
-            )
+            options = {
+                "dtype": "numeric",
+                "ensure_all_finite": False,
+                "ensure_min_samples": 2,
+                "ensure_min_features": 2,
+            }
+            X = validate_data(self, unmasked(X), **options)
             names = tuple(f"x{j}" for j in range(X.shape[1]))
+            table = read_table(X, **how)
+        self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
-        return X
+        return table
 
 
 class OptimalTuning(_GraphLearner):
@@ -145,18 +151,18 @@ class OptimalTuning(_GraphLearner):
         self.random_state = random_state
         self.progress = progress
 
-    def _learn(self, X: Any) -> Result:
+    def _learn(self, table: Table) -> Result:
         options = self.get_params(deep=False)
-        return optimal_tuning(X, rng=_as_rng(options.pop("random_state")), **options)
+        return optimal_tuning(table, rng=_as_rng(options.pop("random_state")), **options)
 
-    def _relearner(self, X: pd.DataFrame) -> _Relearner | None:
-        """Learns from counts of the rows of ``X``, where the engine's features can be built once for all resamples."""
+    def _relearner(self, table: Table) -> _Relearner | None:
+        """Learns from counts of the table's rows, where the engine's features can be built once for all resamples."""
         sums_of_two = self.order == 2 and self.combine == "sum" and self.engine != "dense"
         if not sums_of_two or self.alpha is not None or (isinstance(self.kernel, str) and self.kernel == "auto"):
             return None
         settled = PRESETS[check_choice("preset", self.preset, PRESETS)]
         bandwidth = settled["bandwidth"] if self.bandwidth is None else self.bandwidth
-        required, forbidden = Knowledge.of(self.knowledge).matrices(list(X.columns))
+        required, forbidden = Knowledge.of(self.knowledge).matrices(table.names)
         rules = Rules(
             required,
             forbidden,
@@ -168,7 +174,7 @@ class OptimalTuning(_GraphLearner):
             edge_score=self.edge_score,
             solver_options=self.solver_options or {},
         )
-        resampled = Resampled.of(X, kernel=self.kernel, bandwidth=bandwidth, memory=self.memory)
+        resampled = Resampled.of(table, kernel=self.kernel, bandwidth=bandwidth, memory=self.memory)
         return None if resampled is None else _Relearner(resampled, rules)
 
 
@@ -212,9 +218,9 @@ class ConditionalTuning(_GraphLearner):
         self.random_state = random_state
         self.progress = progress
 
-    def _learn(self, X: Any) -> Result:
+    def _learn(self, table: Table) -> Result:
         options = self.get_params(deep=False)
-        return conditional_tuning(X, rng=_as_rng(options.pop("random_state")), **options)
+        return conditional_tuning(table, rng=_as_rng(options.pop("random_state")), **options)
 
 
 @dataclass(frozen=True)

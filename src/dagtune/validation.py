@@ -1,37 +1,117 @@
-"""Checks of single values that a user hands in, and the error that says what is wrong and what to do.
+"""Checks of the values that a user passes, and the error that says what is wrong and what to do.
 
-Tables have a door of their own: :func:`dagtune.tables.read_table`.
+Tables are checked by :func:`dagtune.tables.read_table`.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["InputError", "check_choice", "check_count", "check_names", "format_bytes", "parse_memory"]
+__all__ = [
+    "MAX_COLUMNS",
+    "InputError",
+    "check_choice",
+    "check_count",
+    "check_names",
+    "check_width",
+    "format_bytes",
+    "parse_memory",
+]
 
 
 class InputError(ValueError):
-    """Something the user handed in can't be used; the message says what, where, and what to do."""
+    """An input that cannot be used; the message says what is wrong, where, and what to do.
+
+    Examples
+    --------
+    >>> from dagtune import InputError, hsic
+    >>> try:
+    ...     hsic([1.0, 2.0, 3.0], [1.0, 2.0])
+    ... except InputError as error:
+    ...     print(error)
+    x has 3 rows and y has 2: give the same rows of both
+    """
+
+
+#: The most columns of a table, or nodes of a graph. The adjacency matrix of so many takes 10 GB.
+MAX_COLUMNS = 100_000
 
 
 def check_names(names: Iterable[Any], *, count: int) -> tuple[str, ...]:
-    """``names`` as distinct texts, one for each of ``count`` columns."""
+    """Column names as text, after checking that there is one for each column and that all differ.
+
+    Parameters
+    ----------
+    names : iterable
+        The names; whatever is not text is turned into text.
+    count : int
+        The number of columns, at most ``MAX_COLUMNS``.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    InputError
+        If there are too many columns, or the number of names is not ``count``, or two names are equal.
+
+    Examples
+    --------
+    >>> check_names(["age", 7], count=2)
+    ('age', '7')
+    """
+    check_width(count)
     texts = tuple(str(name) for name in names)
     if len(texts) != count:
         raise InputError(f"{len(texts)} names for {count} columns: give one name for each column")
     if len(set(texts)) < count:
-        twice = next(name for name in texts if texts.count(name) > 1)
-        raise InputError(f"column name {twice!r} stands {texts.count(twice)} times: rename the columns so they differ")
+        name, times = next((name, times) for name, times in Counter(texts).items() if times > 1)
+        raise InputError(f"duplicate column name {name!r} ({times} columns): rename the columns so that they differ")
     return texts
 
 
+def check_width(count: int) -> None:
+    """Refuse a table with more than ``MAX_COLUMNS`` columns, before anything is done for each of them."""
+    if count > MAX_COLUMNS:
+        raise InputError(
+            f"the data have {count} columns, but at most {MAX_COLUMNS} can be used: choose some of them, or check that "
+            "the table is not transposed"
+        )
+
+
 def check_choice(what: str, value: Any, allowed: Iterable[str]) -> str:
-    """``value`` if it is one of ``allowed``; otherwise an error that lists them and guesses what was meant."""
+    """Return ``value`` if it is one of the words allowed.
+
+    Parameters
+    ----------
+    what : str
+        What the word is for, as the error message calls it.
+    value : object
+        What the user passed.
+    allowed : iterable of str
+        The words that would do.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If ``value`` is none of them; the message lists them and guesses which was meant.
+
+    Examples
+    --------
+    >>> check_choice("kernel", "gaussian", ["gaussian", "sigmoid"])
+    'gaussian'
+    """
     options = list(allowed)
     if isinstance(value, str) and value in options:
         return value
@@ -41,7 +121,31 @@ def check_choice(what: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def check_count(what: str, value: Any, *, least: int = 1, most: int | None = None) -> int:
-    """``value`` as an int between ``least`` and ``most``; booleans and fractions are refused."""
+    """Return ``value`` as an int, after checking that it is a whole number in the range.
+
+    Parameters
+    ----------
+    what : str
+        The name of the number in the error message.
+    value : object
+        What the user passed. Booleans and fractions are refused.
+    least, most : int, optional
+        The smallest and the largest number allowed; no largest by default.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        If ``value`` is not such a number.
+
+    Examples
+    --------
+    >>> check_count("bags", 3, least=0)
+    3
+    """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not whole or value < least or (most is not None and value > most):
         room = f"at least {least}" if most is None else f"from {least} to {most}"
@@ -53,7 +157,28 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "M
 
 
 def parse_memory(memory: str | int) -> int:
-    """Bytes of a text such as "1GiB", "500 MB", or of a number of bytes."""
+    """Read an amount of memory.
+
+    Parameters
+    ----------
+    memory : str or int
+        A size with a unit, such as "1GiB" or "500 MB", or a number of bytes.
+
+    Returns
+    -------
+    int
+        The number of bytes.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or not above 0.
+
+    Examples
+    --------
+    >>> parse_memory("1.5 KiB")
+    1536
+    """
     if isinstance(memory, (int, np.integer)) and not isinstance(memory, bool) and memory > 0:
         return int(memory)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(memory))
@@ -63,7 +188,23 @@ def parse_memory(memory: str | int) -> int:
 
 
 def format_bytes(count: float) -> str:
-    """A size a person can read: 1610612736 -> '1.5 GiB'."""
+    """Write a number of bytes for people.
+
+    Parameters
+    ----------
+    count : float
+        The number of bytes.
+
+    Returns
+    -------
+    str
+        The size in the largest unit that fits, with one decimal.
+
+    Examples
+    --------
+    >>> format_bytes(1610612736)
+    '1.5 GiB'
+    """
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

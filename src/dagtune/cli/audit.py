@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dagtune.cli.options import DATA, Columns, Drop, Json, Quiet, Sep, Table
+from dagtune.cli.options import DATA, Columns, Drop, Json, Quiet, Sep, TableFile
 
 __all__ = ["register"]
 
@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    data: Table,
+    data: TableFile,
     sep: Sep = None,
     columns: Columns = None,
     drop: Drop = None,

@@ -20,7 +20,7 @@ from dagtune.cli.options import (
     Quiet,
     Sep,
     Spreadsheet,
-    Table,
+    TableFile,
     among,
 )
 from dagtune.cli.terminal import Talk
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dagtune.cli.terminal import Progress
+    from dagtune.tables import Table
 
 __all__ = ["register"]
 
@@ -45,7 +46,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    data: Table,
+    data: TableFile,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,8 +83,6 @@ def compare(
     talk = Talk(quiet=quiet, as_json=as_json)
     with talk.progress() as tell:
         tell("starting", 0.0)  # before anything heavy loads
-        import pandas as pd
-
         from dagtune.cli.compiling import compiling_shown
         from dagtune.cli.files import refuse_taken
         from dagtune.cli.reading import read_data, read_truth, standardized
@@ -95,12 +94,11 @@ def compare(
         if out is not None:
             refuse_taken(out, force=force)
         table = read_data(data, tell, sep=sep, columns=columns, drop=drop, missing=missing)
-        X = pd.DataFrame(table.values, columns=list(table.names), copy=False)
-        X = standardized(X) if standardize else X
-        true = None if truth is None else read_truth(truth, list(X.columns))
+        table = standardized(table) if standardize else table
+        true = None if truth is None else read_truth(truth, table.names)
         with compiling_shown(tell):
-            attempts = [_attempt(name, X, true, time_limit, seed, jobs, tell) for name in chosen]
-    compared = Compared(list(X.columns), attempts, true)
+            attempts = [_attempt(name, table, true, time_limit, seed, jobs, tell) for name in chosen]
+    compared = Compared(list(table.names), attempts, true)
     if out is not None:
         _write(compared, out, force=force, spreadsheet=spreadsheet)
     _summarize(compared, talk)
@@ -213,7 +211,7 @@ def _methods(given: Sequence[str]) -> list[str]:
 
 def _attempt(
     name: str,
-    X: pd.DataFrame,
+    table: Table,
     truth: pd.DataFrame | None,
     time_limit: float | None,
     seed: int,
@@ -227,7 +225,7 @@ def _attempt(
     tell(name, 0.0)
     started = time.monotonic()
     try:
-        graph, notes = _run(name, X, time_limit, seed, jobs, lambda share: tell(name, share))
+        graph, notes = _run(name, table, time_limit, seed, jobs, lambda share: tell(name, share))
     except TimeLimitError:
         return Attempt(name, time.monotonic() - started, trouble=f"no answer within {time_limit:g} s")
     except ImportError as error:
@@ -240,7 +238,7 @@ def _attempt(
 
 
 def _run(
-    name: str, X: pd.DataFrame, time_limit: float | None, seed: int, jobs: int | None, tell: Callable[[float], None]
+    name: str, table: Table, time_limit: float | None, seed: int, jobs: int | None, tell: Callable[[float], None]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Boolean graph of a method, and what it has to say."""
     import dagtune
@@ -250,12 +248,12 @@ def _run(
     if name in ("conditional", "ot"):
         estimator = dagtune.OptimalTuning if name == "ot" else dagtune.ConditionalTuning
         learner = estimator(random_state=seed, threads=jobs, progress=_limited(name, time_limit, tell))
-        result = learner.fit(X).result_
+        result = learner.fit(table).result_
         return result.matrix, result.warnings
     if name in LEARNERS or name in EXTERNAL:
-        learned = (LEARNERS | EXTERNAL)[name](X, rng=seed, time_limit=time_limit)
+        learned = (LEARNERS | EXTERNAL)[name](table, rng=seed, time_limit=time_limit)
         return learned.graph, learned.notes
-    return as_matrix(BASELINES[name](X, rng=seed)), ()
+    return as_matrix(BASELINES[name](table, rng=seed)), ()
 
 
 def _limited(name: str, time_limit: float | None, tell: Callable[[float], None]) -> Progress:

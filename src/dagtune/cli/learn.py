@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dagtune.bootstrap import EdgeConfidence
     from dagtune.cli.terminal import Progress
     from dagtune.result import Result
+    from dagtune.tables import Table
 
 __all__ = ["register"]
 
@@ -163,18 +164,18 @@ def learn(
         refuse_taken(folder, force=force)
         task = _demo_task(tell) if source is None else _task(source, tell, reading)
         if truth is not None:
-            task = replace(task, truth=read_truth(truth, list(task.X.columns)))
+            task = replace(task, truth=read_truth(truth, task.table.names))
         if categorical:
-            options["categorical"] = task.categorical  # by their names, without those left out as constant
+            options["categorical"] = task.table.categorical  # by their names, without those left out as constant
         if standardize:
-            task = replace(task, X=standardized(task.X, but=task.categorical))
-        known = read_knowledge(list(task.X.columns), knowledge, require, forbid, tiers)
+            task = replace(task, table=standardized(task.table))
+        known = read_knowledge(task.table.names, knowledge, require, forbid, tiers)
+        findings = _audited(task.table, tell)
         learner = _learner(method, tell, knowledge=known, random_state=seed, threads=jobs, **options)
         result, confidence = _fit(learner, task, bootstrap, jobs, tell)
         told = {"data": task.source, "standardized": standardize, "seed": seed}
-        result = replace(result, warnings=(*task.notes, *result.warnings), settings={**result.settings, **told})
-        numbers = task.X.drop(columns=list(task.categorical))
-        learned = Learned(task, result, confidence, _audited(numbers, tell), _scores(task, result), folder)
+        result = replace(result, settings={**result.settings, **told})
+        learned = Learned(task, result, confidence, findings, _scores(task, result), folder)
         _write(learned, tell, force=force, spreadsheet=spreadsheet)
     learned = replace(learned, seconds=time.monotonic() - started)
     _summarize(learned, talk)
@@ -183,13 +184,11 @@ def learn(
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned from: the table, where it came from, what was done to it, and the truth if there is one."""
+    """What is learned from: the table, where it came from, and the true graph if it is known."""
 
-    X: pd.DataFrame
+    table: Table
     source: str
-    notes: tuple[str, ...] = ()
     truth: pd.DataFrame | None = None
-    categorical: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -234,22 +233,10 @@ def _source(data: Path | None, demo: bool, reading: dict[str, Any]) -> Path | No
 
 
 def _task(path: Path, tell: Progress, reading: dict[str, Any]) -> Task:
-    """The table of a file, and notes about what had to be done to it."""
-    import pandas as pd
-
+    """The table of a file."""
     from dagtune.cli.reading import read_data
-    from dagtune.text import printable
 
-    table = read_data(path, tell, **reading)
-    notes = []
-    if table.dropped:
-        notes.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
-    if table.lost_rows:
-        notes.append(f"{table.lost_rows} rows with missing values were left out: the rest may not be typical")
-    if table.filled:
-        notes.append(f"{table.filled} missing values were filled with medians, which weakens dependence")
-    X = pd.DataFrame(table.values, columns=list(table.names), copy=False)
-    return Task(X, path.name, tuple(notes), categorical=table.categorical)
+    return Task(read_data(path, tell, **reading), path.name)
 
 
 def _demo_task(tell: Progress) -> Task:
@@ -257,10 +244,11 @@ def _demo_task(tell: Progress) -> Task:
     import numpy as np
 
     from dagtune.datasets import load
+    from dagtune.tables import read_table
 
     tell("reading the Sachs proteins", 0.0)
     proteins = load("sachs")
-    return Task(proteins.X.transform(np.log1p), "sachs proteins, log(x + 1)", truth=proteins.graph)
+    return Task(read_table(proteins.X.transform(np.log1p)), "sachs proteins, log(x + 1)", truth=proteins.graph)
 
 
 def _method_options(method: str, **given: str | list[str] | None) -> dict[str, Any]:
@@ -301,23 +289,24 @@ def _fit(
     from dagtune.cli.compiling import compiling_shown
 
     with compiling_shown(tell):
-        result = learner.fit(task.X).result_
+        result = learner.fit(task.table).result_
         if not bootstrap:
             return result, None
         tell("bootstrap", 0.0)
-        return result, learner.bootstrap(task.X, bootstrap, n_jobs=jobs, progress=tell)
+        return result, learner.bootstrap(task.table, bootstrap, n_jobs=jobs, progress=tell)
 
 
-def _audited(X: pd.DataFrame, tell: Progress) -> Audit:
+def _audited(table: Table, tell: Progress) -> Audit:
+    """What is wrong with the columns of numbers."""
     from dagtune.audit import audit
 
-    return audit(X, progress=tell)
+    return audit(table, progress=tell)
 
 
 def _scores(task: Task, result: Result) -> dict[str, dict[str, float]]:
     from dagtune.cli.reading import truth_scores
 
-    return {} if task.truth is None else truth_scores(task.truth, result.to_frame(), task.X)
+    return {} if task.truth is None else truth_scores(task.truth, result.to_frame(), task.table)
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
@@ -346,8 +335,8 @@ def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) 
         write_report(
             part / "report.html",
             result,
-            data=task.X,
-            dependence=measure_dependence(task.X, order=1, **_kernel(result)),
+            data=task.table,
+            dependence=measure_dependence(task.table, order=1, **_kernel(result)),
             confidence=learned.confidence,
             audit=learned.audit,
             truth=task.truth,
@@ -389,7 +378,7 @@ def _summarize(learned: Learned, talk: Talk) -> None:
     from dagtune.text import printable
 
     task, result, edges = learned.task, learned.result, learned.edges()
-    talk.say(f"{printable(task.source)}: {len(task.X)} rows, {task.X.shape[1]} columns, {learned.seconds:.1f} s")
+    talk.say(f"{printable(task.source)}: {task.table.count} rows, {task.table.width} columns, {learned.seconds:.1f} s")
     talk.say(f"{len(edges)} edges ({result.strength_words})", style="bold")
     rows = [
         [f"  {printable(cause)} -> {printable(effect)}", f"{strength:.4g}", "" if sure is None else f"{sure:.0%}"]
@@ -424,7 +413,7 @@ def _document(learned: Learned) -> dict[str, Any]:
         "out": str(learned.folder),
         "files": sorted(path.name for path in learned.folder.iterdir()),
         "data": learned.task.source,
-        "rows": len(learned.task.X),
+        "rows": learned.task.table.count,
         "names": list(result.names),
         "edges": [
             {"cause": cause, "effect": effect, "strength": strength, "confidence": sure}

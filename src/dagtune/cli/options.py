@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["DATA", "Columns", "Drop", "Force", "Json", "Missing", "Quiet", "Sep", "Spreadsheet", "Table", "among"]
+__all__ = ["DATA", "Columns", "Drop", "Force", "Json", "Missing", "Quiet", "Sep", "Spreadsheet", "TableFile", "among"]
 
 #: Heading of a panel in the help.
 DATA = "Data"
@@ -23,7 +23,7 @@ def among(*words: str) -> Callable[[str], list[str]]:
     return complete
 
 
-Table = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather.", show_default=False)]
+TableFile = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather.", show_default=False)]
 Sep = Annotated[
     str | None, typer.Option(metavar="CHAR", help="What separates columns: ';', tab, ...", rich_help_panel=DATA)
 ]

@@ -1,4 +1,4 @@
-"""What the verbs read: tables with the columns asked for, graphs, prior knowledge from files and options."""
+"""What the commands read: tables with the columns asked for, graphs, prior knowledge from files and options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["choose_columns", "read_data", "read_knowledge", "read_truth", "stand
 def choose_columns(
     path: Path, sep: str | None, columns: Sequence[str] | None, drop: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Keywords of read_table for --sep, --columns and --drop."""
+    """Arguments of read_table for --sep, --columns and --drop."""
     if not columns and not drop:
         return {"sep": sep}
     header = read_header(path, sep=sep)
@@ -41,7 +41,7 @@ def read_data(
     drop_constant: bool = False,
     categorical: Sequence[str] | None = None,
 ) -> Table:
-    """The numbers of a file, with progress while they are read."""
+    """Read the table of a file, and report how far the reading is."""
     phase = f"reading {path.name}"
     tell(phase, 0.0)
     return read_table(
@@ -54,20 +54,28 @@ def read_data(
     )
 
 
-def standardized(frame: pd.DataFrame, but: Sequence[str] = ()) -> pd.DataFrame:
-    """Columns with mean 0 and deviation 1, but those that are to be left alone."""
-    found = (frame - frame.mean()) / frame.std(ddof=0)
-    return found.assign(**{name: frame[name] for name in but})
+def standardized(table: Table) -> Table:
+    """The table with mean 0 and standard deviation 1 in each column of numbers; categories stay as they are."""
+    frame = table.to_frame()
+    scaled = (frame - frame.mean()) / frame.std(ddof=0)
+    values = np.where(table.quantitative, scaled, frame)
+    bad = ~np.isfinite(values).all(axis=0)
+    if bad.any():
+        raise InputError(
+            f"column {table.names[int(bad.argmax())]!r} can't be standardized, its numbers are too large or too small: "
+            "rescale it"
+        )
+    return table.with_values(values)
 
 
 def read_truth(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """A true graph from a file, its nodes in the order of ``names``; a cycle, or other nodes, are refused."""
+    """Read a true graph, with its nodes in the order of ``names``; refuse a cycle, or other nodes."""
     frame = read_adjacency(path)
     truth = to_frame(as_matrix(frame), frame.columns)
     cycle = find_cycle(truth)
     if cycle is not None:
         around = " -> ".join(truth.columns[list(cycle)])
-        raise InputError(f"the graph in {str(path)!r} has a cycle ({around}): a true graph has none")
+        raise InputError(f"the graph in {str(path)!r} has a cycle ({around}): a causal graph must not have one")
     if names is None:
         return truth
     strange = sorted(set(truth.columns) ^ set(names))
@@ -86,10 +94,10 @@ def read_knowledge(
     forbid: Sequence[str] | None,
     tiers: str | None,
 ) -> Knowledge:
-    """What the file and the options know, together; names that are no columns are refused."""
+    """Combine the prior knowledge of the file and of the options; refuse names that are not columns."""
     known = Knowledge.of(file)
     if tiers and known.tiers:
-        raise InputError("tiers stand in the knowledge file and in --tiers: keep one of the two")
+        raise InputError("tiers are given in the knowledge file and by --tiers: keep one of the two")
     both = Knowledge(
         required=[*known.required, *(_edge("--require", text, names) for text in require or ())],
         forbidden=[*known.forbidden, *(_edge("--forbid", text, names) for text in forbid or ())],
@@ -100,7 +108,7 @@ def read_knowledge(
 
 
 def _edge(option: str, text: str, names: Sequence[str]) -> tuple[str, str]:
-    """The two columns of "a->b"; a name may hold an arrow itself, if only one way to read the text gives columns."""
+    """The two columns of "a->b"; a name may contain an arrow if only one way to read the text gives columns."""
     parts = text.split("->")
     splits = [("->".join(parts[:k]), "->".join(parts[k:])) for k in range(1, len(parts))]
     if not splits:
@@ -118,20 +126,20 @@ def _edge(option: str, text: str, names: Sequence[str]) -> tuple[str, str]:
     cause, effect = (side.strip() for side in splits[0])
     stranger = effect if cause in names else cause
     some = ", ".join(map(printable, names[:8])) + (", ..." if len(names) > 8 else "")
-    raise InputError(f"{option} {text!r} names {stranger!r}, which is no column: the columns are {some}")
+    raise InputError(f"{option} {text!r} names {stranger!r}, which is not a column: the columns are {some}")
 
 
-def truth_scores(truth: pd.DataFrame, guess: pd.DataFrame, X: pd.DataFrame) -> dict[str, Any]:
-    """Measures of a guess, with those of guesses that know nothing beside it."""
+def truth_scores(truth: pd.DataFrame, guess: pd.DataFrame, table: Table) -> dict[str, Any]:
+    """Compare a learned graph, and graphs drawn by chance, with the true one."""
     from dagtune.baselines import BASELINES, CHANCE
     from dagtune.metrics import evaluate
 
-    guesses = {"learned": guess, **{name: BASELINES[name](X, rng=0) for name in CHANCE}}
+    guesses = {"learned": guess, **{name: BASELINES[name](table, rng=0) for name in CHANCE}}
     return {name: evaluate(truth, each).as_dict() for name, each in guesses.items()}
 
 
 def score_rows(scores: dict[str, dict[str, float]]) -> list[list[str]]:
-    """A small table of the main measures, one row a graph."""
+    """The main measures as lines of a small table, one for each graph."""
     rows = [["", "edges", "SID", "SHD", "F1", "skeleton F1", "AuPR"]]
     for name, found in scores.items():
         shares = [found["f1"], found["skeleton_f1"], found["aupr"]]

@@ -21,7 +21,7 @@ from dagtune.graph import complete
 from dagtune.knowledge import Knowledge
 from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.result import Change, Check, Measured, Result
-from dagtune.tables import Table, read_table
+from dagtune.tables import Table, few_rows, read_table
 from dagtune.text import printable
 from dagtune.validation import InputError, check_choice, check_count
 
@@ -141,7 +141,7 @@ def conditional_tuning(
             "bags": _plain(bags),
             "categorical": list(table.categorical),
             "knowledge": known.as_mapping(),
-            "rows": len(table.values),
+            "rows": table.count,
             "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
         },
         order=tuple(table.names[i] for i in found.chosen.order),
@@ -179,7 +179,7 @@ class _Limits:
     def of(cls, known: Knowledge, table: Table) -> _Limits:
         required, forbidden = known.matrices(table.names)
         before = known.before(table.names)
-        levels = np.array([name in table.categorical for name in table.names])
+        levels = ~table.quantitative
         if levels.all():
             raise InputError("all columns are categorical: at least one must be a number, for the others to cause")
         for wrong, words in (
@@ -279,20 +279,17 @@ def _numbers(selected: Selected, cause: int, effect: int) -> tuple[Measured, ...
 
 def _conditional_warnings(table: Table, found: Ordered, selected: Selected, checks: Sequence[Check]) -> list[str]:
     """What the user must know before trusting the graph."""
-    n, d = table.values.shape
-    told = []
-    numbers = [name not in table.categorical for name in table.names]
-    if found.straight and selected.graph[numbers].any():  # what a level causes has a direction
+    n, d = table.count, table.width
+    told = table.left_out()
+    if found.straight and selected.graph[table.quantitative].any():  # what a level causes has a direction
         told.append(
             "all effects look linear with Gaussian noise of any variance: data alone cannot tell their directions, "
             "the arrows are guesses; knowledge (tiers, required edges) or columns in their own units would decide"
         )
-    if table.dropped:
-        told.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
     if table.categorical:
         names = ", ".join(map(printable, table.categorical))
         told.append(f"categorical columns were taken for causes, never for effects: {names}")
-    if n < 50 or n < 5 * d:
+    if few_rows(n, d, per_column=5):
         told.append(f"only {n} rows for {d} variables: order and edges are mostly noise")
     failing = [check for check in checks if not check.holds]
     if failing:

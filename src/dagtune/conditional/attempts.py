@@ -28,7 +28,7 @@ from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
 from dagtune.graph import complete
 from dagtune.parallel import parallel_map
 from dagtune.regression import Gram, Spline, measure_gram
-from dagtune.tables.rows import Rows
+from dagtune.tables.rows import MemoryRows
 
 __all__ = ["NOISES", "Attempt", "Ordered", "find_order"]
 
@@ -131,7 +131,7 @@ def _measure(X: np.ndarray, categorical: np.ndarray | None = None) -> _Data:
     n, d = X.shape
     categorical = np.zeros(d, dtype=bool) if categorical is None else categorical
     gram = measure_gram(X, FUNCTIONS, categorical)
-    rows = X if n <= ROWS else Rows(X).sample(ROWS).T
+    rows = X if n <= ROWS else MemoryRows(X).sample(ROWS).T
     targets = np.ascontiguousarray(((rows - gram.shift) / gram.scale).T)
     targets[categorical] = 0.0
     functions = np.concatenate([curve.values(rows[:, j] - gram.shift[j]) for j, curve in enumerate(gram.curves)])
@@ -171,7 +171,7 @@ def _with_targets(data: _Data, transforms: dict[int, Transform]) -> Table:
         y = np.stack([transforms[j](chunk[j]) for j in which])
         return [F @ y.T, np.sum(y, axis=1), np.sum(y * y, axis=1)]
 
-    products, total, squares = (one / table.n for one in Rows(data.X).sum(sums))
+    products, total, squares = (one / table.n for one in MemoryRows(data.X).sum(sums))
     cross[:, which] = products  # the functions have mean 0: the targets' means play no part
     power[which] = squares - total**2
     targets[which] -= targets[which].mean(axis=1, keepdims=True)

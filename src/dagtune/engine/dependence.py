@@ -374,7 +374,7 @@ def _pair(x: Any, y: Any, kernel: Any, bandwidth: Any) -> _Pair:
 def _in_bandwidths(points: np.ndarray, kernel: Kernel, rule: str | float) -> np.ndarray:
     """Points (n, p) in units of their bandwidth."""
     if kernel.of == "difference":
-        points = points - exact_shift(points)
+        points = points - exact_shift(points.min(axis=0), points.max(axis=0))
     if not kernel.takes_bandwidth:
         return points
     if points.shape[1] == 1 or rule == "unit" or not isinstance(rule, str):

@@ -17,7 +17,7 @@ from dagtune.engine.features import NOTHING, Expansion, Sample, add_up, expand
 from dagtune.engine.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
 from dagtune.parallel import count_threads, parallel_map
 from dagtune.tables import read_table
-from dagtune.tables.rows import Rows, extremes
+from dagtune.tables.rows import Extremes, Rows
 from dagtune.validation import InputError, format_bytes, parse_memory
 
 __all__ = [
@@ -101,9 +101,10 @@ def pose(
 ) -> Problem:
     table = read_table(X)
     found = as_kernel(kernel)
-    _refuse_extreme(table.values, table.names)
+    ends = table.rows.extremes()
+    _refuse_extreme(ends, table.names)
     return Problem(
-        rows=Rows(table.values, exact_shift(table.values) if found.of == "difference" else None),
+        rows=table.rows.shifted(exact_shift(ends.low, ends.high)) if found.of == "difference" else table.rows,
         names=table.names,
         kernel=found,
         bandwidth=check_bandwidth(bandwidth),
@@ -114,9 +115,9 @@ def pose(
     )
 
 
-def _refuse_extreme(values: np.ndarray, names: tuple[str, ...]) -> None:
+def _refuse_extreme(ends: Extremes, names: tuple[str, ...]) -> None:
     """Squares of values beyond 1e150, or of differences below 1e-150, leave the range of a double."""
-    low, high = values.min(axis=0), values.max(axis=0)
+    low, high = ends.low, ends.high
     extreme = (np.maximum(np.abs(low), np.abs(high)) > 1e150) | (high / 2 - low / 2 < 1e-150)
     if extreme.any():
         j = int(np.argmax(extreme))
@@ -125,13 +126,12 @@ def _refuse_extreme(values: np.ndarray, names: tuple[str, ...]) -> None:
         )
 
 
-def exact_shift(values: np.ndarray) -> np.ndarray:
+def exact_shift(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """A shift near the middle of each column that costs no digit: a multiple of a power of two above the range.
 
     Values around 1e9 come near 0 exactly, as multiples of their own last bit; ordinary columns and integers are left
     as they are, so sums of them keep their ties.
     """
-    low, high = values.min(axis=0), values.max(axis=0)
     unit = 2.0 ** np.ceil(np.log2(high - low))
     return np.round((low / 2 + high / 2) / unit) * unit
 
@@ -155,7 +155,7 @@ def refuse_if_larger(memory: int, needed: float) -> None:
 
 def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, expanded: bool) -> list[Scaled]:
     """Each column X_j + X_k + ... with its origin and bandwidth, and if asked for its expansion."""
-    found = extremes(problem.rows, members, problem.threads) if expanded else None
+    found = problem.rows.extremes(members, problem.threads) if expanded else None
     heights = np.abs(sample).max(axis=1)
 
     def one(c: int) -> Scaled:

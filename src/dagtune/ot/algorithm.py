@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
 from dagtune.engine.dependence import Dependence, measure_dependence
@@ -31,7 +30,7 @@ from dagtune.ot.tuning import (
     resolve_two_cycles,
 )
 from dagtune.result import Change, Result
-from dagtune.tables import Table, read_table
+from dagtune.tables import Table, few_rows, read_table
 from dagtune.text import printable
 from dagtune.validation import InputError, check_choice
 
@@ -196,6 +195,11 @@ def optimal_tuning(
         raise InputError(f"preset='released' has no rules for order={order!r}: use order=2, or preset='paper'")
     bandwidth = settled["bandwidth"] if bandwidth is None else bandwidth
     table = read_table(X, drop_constant=drop_constant)
+    if table.categorical:
+        raise InputError(
+            f"column {table.categorical[0]!r} is categorical, and OT measures numbers only: drop it, or use "
+            "ConditionalTuning"
+        )
     known = Knowledge.of(knowledge)
     rules = Rules(
         *known.matrices(table.names),
@@ -209,9 +213,8 @@ def optimal_tuning(
         solver_options=solver_options or {},
         rng=rng,
     )
-    frame = pd.DataFrame(table.values, columns=list(table.names), copy=False)
     dependence, notes = _measure(
-        frame,
+        table,
         kernel,
         bandwidth=bandwidth,
         engine=engine,
@@ -233,7 +236,7 @@ def optimal_tuning(
         opening=dependence.first,
         opening_words="HSIC is",
         assumptions=ASSUMPTIONS,
-        warnings=(*notes, *_warnings(table, dependence)),
+        warnings=(*table.left_out(), *notes, *_warnings(table, dependence)),
         settings={
             "learner": "optimal-tuning",
             "preset": preset,
@@ -249,7 +252,7 @@ def optimal_tuning(
             "combine": combine,
             "engine": dependence.engine,
             "knowledge": known.as_mapping(),
-            "rows": len(table.values),
+            "rows": table.count,
             "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
         },
     )
@@ -259,12 +262,12 @@ def optimal_tuning(
 AUTO_KERNELS = ("gaussian", "sigmoid")
 
 
-def _measure(X: pd.DataFrame, kernel: Any, **how: Any) -> tuple[Dependence, list[str]]:
+def _measure(table: Table, kernel: Any, **how: Any) -> tuple[Dependence, list[str]]:
     """Dependence by the kernel asked for, or chosen, and what is to be said about the choice."""
     if isinstance(kernel, str) and kernel == "auto":
-        dependence, choice = choose_kernel(X, **how)
+        dependence, choice = choose_kernel(table, **how)
         return dependence, [choice]
-    return measure_dependence(X, kernel=kernel, **how), []
+    return measure_dependence(table, kernel=kernel, **how), []
 
 
 def choose_kernel(X: Any, **how: Any) -> tuple[Dependence, str]:
@@ -303,9 +306,7 @@ def _warnings(table: Table, dependence: Dependence) -> list[str]:
     """What the data say against the assumptions, as far as one look at the columns can tell."""
     values, names = table.values, [printable(name) for name in table.names]
     found = list(dependence.notes)
-    if table.dropped:
-        found.append(f"constant columns were left out: {', '.join(map(printable, table.dropped))}")
-    if len(values) < 50:
+    if few_rows(len(values)):
         found.append(f"only {len(values)} rows: differences between HSIC values are mostly noise")
     spread = values.std(axis=0)
     wide, narrow = int(spread.argmax()), int(spread.argmin())

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from scipy import linalg
 
-from dagtune.tables.rows import Rows, extremes
+from dagtune.tables.rows import MemoryRows
 from dagtune.validation import InputError, check_choice, check_count
 
 __all__ = ["LEAST", "P_SPLINE", "RIDGE", "THIN_PLATE", "Curve", "Gram", "Levels", "Spline", "measure_gram"]
@@ -162,10 +162,10 @@ def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE, categorical: np.nda
     Where ``categorical`` (d,) a column's values are levels.
     """
     shift = X.mean(axis=0)
-    rows = Rows(X, shift=shift)
+    rows = MemoryRows(X).shifted(shift)
     n, d = rows.count, rows.width
     scale = np.sqrt(rows.sum(lambda chunk: [np.einsum("jt,jt->j", chunk, chunk)])[0] / n)
-    ends = extremes(rows, np.arange(d)[:, None], threads=1)
+    ends = rows.extremes()
     sample = rows.sample(_SAMPLE)
     smooth = [j for j in range(d) if categorical is None or not categorical[j]]
     knots = {j: _place_knots(spline, sample[j], ends.low[j], ends.high[j]) for j in smooth}

@@ -17,6 +17,7 @@ import pandas as pd
 from dagtune import graph, metrics
 from dagtune.layout import NODE_HEIGHT, Layout, lay_out
 from dagtune.result import Change, Result
+from dagtune.tables import Table, as_frame
 from dagtune.text import short_label, shown
 from dagtune.validation import InputError
 
@@ -185,7 +186,9 @@ def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
 
 def _columns(data: Any, result: Result) -> list[dict[str, Any]]:
     """Counts, range and moments of each column; no single row leaves the table."""
-    frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame(np.asarray(data), columns=list(result.names))
+    frame = data.to_frame() if isinstance(data, Table) else as_frame(data)
+    if frame is None:
+        frame = pd.DataFrame(np.asarray(data), columns=list(result.names))
     frame = frame.rename(columns=str)
     missing = [name for name in result.names if name not in frame.columns]
     if missing:

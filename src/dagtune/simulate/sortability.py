@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dagtune.graph import as_matrix, names_of, topological_order
-from dagtune.tables import read_table
+from dagtune.tables import Table, as_frame, read_table
 from dagtune.validation import InputError
 
 __all__ = ["r2_sortability", "var_sortability"]
@@ -64,7 +64,8 @@ def _r_squared(values: np.ndarray) -> np.ndarray:
 
 def _table_and_graph(X: Any, graph: Any) -> tuple[np.ndarray, np.ndarray]:
     """Values and DAG with columns in the graph's order; names are matched when both sides have them."""
-    table = read_table(X)
+    data = X if isinstance(X, Table) else as_frame(X)
+    table = read_table(X if data is None else data)
     matrix = as_matrix(graph)
     topological_order(matrix)
     names = names_of(graph)
@@ -73,7 +74,7 @@ def _table_and_graph(X: Any, graph: Any) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(
             f"the graph has {len(matrix)} nodes and the data {values.shape[1]} columns: give the same ones"
         )
-    if names is not None and hasattr(X, "columns"):
+    if names is not None and data is not None:
         if set(names) != set(table.names):
             raise InputError(
                 f"graph and data name different variables ({', '.join(sorted(set(names) ^ set(table.names)))}): "
