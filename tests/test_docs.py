@@ -116,6 +116,16 @@ def test_links_and_file_names_lead_somewhere(page):
     assert not missing
 
 
+def test_the_drawing_of_the_packages_shows_each_above_what_it_imports():
+    from test_architecture import ROOMS
+
+    drawing = re.search(r"^```\n(┌.*?)^```", (ROOT / "docs/architecture.md").read_text(encoding="utf-8"), re.M | re.S)[1]
+    rows = re.findall(r"^│ (.*?) *│", drawing, re.M)
+    row_of = {room: number for number, row in enumerate(rows) for room in row.split()}
+    assert set(ROOMS) <= set(row_of)
+    assert not [(room, other) for room, others in ROOMS.items() for other in others if row_of[other] <= row_of[room]]
+
+
 def test_every_decision_is_listed():
     index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
     pages = [page.name for page in (ROOT / "docs/decisions").glob("[0-9]*.md")]
