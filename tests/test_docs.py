@@ -119,7 +119,9 @@ def test_links_and_file_names_lead_somewhere(page):
 def test_the_drawing_of_the_packages_shows_each_above_what_it_imports():
     from test_architecture import ROOMS
 
-    drawing = re.search(r"^```\n(┌.*?)^```", (ROOT / "docs/architecture.md").read_text(encoding="utf-8"), re.M | re.S)[1]
+    drawing = re.search(r"^```\n(┌.*?)^```", (ROOT / "docs/architecture.md").read_text(encoding="utf-8"), re.M | re.S)[
+        1
+    ]
     rows = re.findall(r"^│ (.*?) *│", drawing, re.M)
     row_of = {room: number for number, row in enumerate(rows) for room in row.split()}
     assert set(ROOMS) <= set(row_of)
