@@ -64,9 +64,7 @@ def parallel_map(function: Callable[[Item], Value], items: Sequence[Item], threa
     """``[function(item) for item in items]`` on several threads, results in order; call it inside one_blas_thread."""
     if threads == 1 or len(items) < 2:
         return [function(item) for item in items]
-    size = -(
-        -len(items) // (8 * threads)
-    )  # several items at a time: passing one to a thread costs as much as computing a small one
+    size = -(-len(items) // (8 * threads))  # several at a time: passing one on costs as much as a small one
     groups = [items[start : start + size] for start in range(0, len(items), size)]
     with ThreadPoolExecutor(min(threads, len(groups))) as pool:
         return [
