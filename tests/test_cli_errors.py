@@ -140,9 +140,9 @@ CASES = [
     # knowledge
     ("learn good.csv --knowledge none.toml", "no knowledge file"),
     ("learn good.csv --knowledge knowledge.txt", ".toml or .json"),
-    ("learn good.csv --knowledge broken.toml", "mend the file"),
+    ("learn good.csv --knowledge broken.toml", "fix the file"),
     ("learn good.csv --knowledge strange.toml", "did you mean 'required'"),
-    ("learn good.csv --knowledge other.json", "'weight', which is no column"),
+    ("learn good.csv --knowledge other.json", "'weight', which is not a column"),
     ("learn good.csv --knowledge contrary.json", "both required and forbidden"),
     ("learn good.csv --knowledge pairs.json", "pairs"),
     ("learn good.csv --knowledge tiers.toml --tiers age>dose", "keep one of the two"),
@@ -152,7 +152,7 @@ CASES = [
     ("learn good.csv --require age->dose --require dose->age", "cycle"),
     ("learn good.csv --require age->dose --forbid age->dose", "both required and forbidden"),
     ("learn good.csv --tiers age>weight", "no column 'weight'"),
-    ("learn good.csv --tiers age,dose>age", "'age' stands twice"),
+    ("learn good.csv --tiers age,dose>age", "'age' appears twice"),
     ("learn good.csv --tiers dose>age --require age->dose", "leads from tier 2 back"),
     # graphs
     ("learn good.csv --truth none.csv", "no file"),

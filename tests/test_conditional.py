@@ -455,7 +455,7 @@ def test_density_goes_from_nothing_to_the_complete_dag():
         ({"bags": 2.5}, "bags must be a whole number"),
         ({"bags": "3"}, "bags must be a whole number"),
         ({"threads": 0}, "threads must be a whole number"),
-        ({"knowledge": {"required": [["x0", "y"]]}}, "'y', which is no column"),
+        ({"knowledge": {"required": [["x0", "y"]]}}, "'y', which is not a column"),
     ],
 )
 def test_options_that_can_not_be_meant_are_refused_before_anything_is_measured(options, words):

@@ -36,14 +36,14 @@ def test_tiers_forbid_every_edge_from_later_to_earlier_and_nothing_else():
         ({"required": [["a", "b"], ["b", "c"], ["c", "a"]]}, "'a' -> 'b' -> 'c' -> 'a'"),
         ({"required": [["a", "b"]], "forbidden": [["a", "b"]]}, "'a' -> 'b' is both required and forbidden"),
         ({"required": [["b", "a"]], "tiers": [["a"], ["b"]]}, "'b' -> 'a' leads from tier 2 back to tier 1"),
-        ({"tiers": [["a"], ["b", "a"]]}, "'a' stands twice in the tiers"),
-        ({"required": [["a", "a"]]}, "leads from a name to itself"),
+        ({"tiers": [["a"], ["b", "a"]]}, "'a' appears twice in the tiers"),
+        ({"required": [["a", "a"]]}, "leads from a node to itself"),
         ({"required": ["ab"]}, "pairs, but one entry is 'ab'"),
         ({"required": [["a", "b", "c"]]}, "pairs, but one entry is"),
         ({"required": "ab"}, "list of .cause, effect. pairs"),
         ({"tiers": ["ab"]}, "lists of names, but one entry is 'ab'"),
-        ({"requires": [["a", "b"]]}, "no entry 'requires'.*did you mean 'required'"),
-        (["a"], "knowledge is a table"),
+        ({"requires": [["a", "b"]]}, "unknown knowledge entry 'requires'.*did you mean 'required'"),
+        (["a"], "knowledge must be a mapping"),
     ],
 )
 def test_contradictions_are_refused_with_the_names(knowledge, words):
@@ -53,7 +53,7 @@ def test_contradictions_are_refused_with_the_names(knowledge, words):
 
 @pytest.mark.parametrize("entry", [{"required": [["rian", "wet"]]}, {"tiers": [["rian"]]}])
 def test_unknown_names_are_refused_with_a_guess(entry):
-    with pytest.raises(InputError, match="names 'rian', which is no column; did you mean 'rain'"):
+    with pytest.raises(InputError, match="uses 'rian', which is not a column; did you mean 'rain'"):
         Knowledge.of(entry).matrices(NAMES)
 
 
@@ -70,10 +70,10 @@ def test_a_file_says_the_same_as_the_object(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("k.toml", "required = [", "mend the file"),
-        ("k.json", "{", "mend the file"),
-        ("k.json", "[1]", "knowledge is a table"),
-        ("k.yaml", "", "must be .toml or .json"),
+        ("k.toml", "required = [", "fix the file"),
+        ("k.json", "{", "fix the file"),
+        ("k.json", "[1]", "knowledge must be a mapping"),
+        ("k.yaml", "", "must end in .toml or .json"),
     ],
 )
 def test_a_file_that_can_not_be_read_is_refused_with_its_name(tmp_path, name, text, words):

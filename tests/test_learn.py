@@ -359,7 +359,7 @@ def test_constant_columns_are_left_out_when_asked():
         ({"deletion": "avg"}, "unknown deletion rule"),
         ({"edge_score": "median"}, "unknown edge_score"),
         ({"penalty": 1.0, "alpha": 0.1}, "penalty and alpha both"),
-        ({"knowledge": {"required": [["x0", "y"]]}}, "'y', which is no column"),
+        ({"knowledge": {"required": [["x0", "y"]]}}, "'y', which is not a column"),
         ({"kernel": "gausian"}, "did you mean 'gaussian'"),
     ],
 )

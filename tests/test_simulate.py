@@ -100,7 +100,7 @@ def test_bad_graph_requests_say_the_number_that_would_work():
         erdos_renyi_dag(5, 1.5)
     with pytest.raises(InputError, match="from 1 to 4, not 5"):
         scale_free_dag(5, 5)
-    with pytest.raises(InputError, match="5 positions for 6 nodes: give each of 0 to 5 once"):
+    with pytest.raises(InputError, match="5 positions for 6 nodes: list each of 0 to 5 once"):
         random_dag(6, 3, order=[0, 1, 2, 3, 4])
     with pytest.raises(InputError, match="each position"):
         random_dag(3, 1, order=[0, 0, 1])
@@ -271,7 +271,7 @@ def test_regressing_released_data_on_the_known_functions_gives_back_ones(model, 
             assert abs(found[0] - exponential) < 5 * errors[0]  # Exp(1) has mean 1
 
 
-def test_the_weights_follow_their_law():
+def test_the_weights_follow_their_distribution():
     """+-U(0.5, 2): |w| uniform on [0.5, 2], either sign alike."""
     made = simulate(complete(range(60)), "linear", 1, rng=0)
     weights = np.concatenate([m.weights["alpha"] for m in made.mechanisms])
@@ -303,7 +303,7 @@ def test_released_mixes_follow_the_topological_position():
     assert [made.mechanisms[j].kind for j in made.order] == ["abs" if t % 2 == 0 else "tanh" for t in range(15)]
 
 
-LAWS = {
+DISTRIBUTIONS = {
     "gaussian": stats.norm,
     "uniform": stats.uniform(-math.sqrt(3), 2 * math.sqrt(3)),
     "exponential": stats.expon(-1),
@@ -314,13 +314,13 @@ LAWS = {
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_noise_has_the_stated_law(name):
+def test_noise_has_the_stated_distribution(name):
     made = simulate(np.zeros((2, 2)), "linear", 10_000, rng=11, noise=name, noise_scale=[1.0, 3.0])
-    law = LAWS[name]
-    assert law.var() == pytest.approx(1)
-    assert law.mean() == pytest.approx(1 if name.startswith("raw") else 0)
+    distribution = DISTRIBUTIONS[name]
+    assert distribution.var() == pytest.approx(1)
+    assert distribution.mean() == pytest.approx(1 if name.startswith("raw") else 0)
     for column, scale in ((0, 1.0), (1, 3.0)):
-        assert stats.kstest(made.noise[:, column] / scale, law.cdf).pvalue > 1e-3
+        assert stats.kstest(made.noise[:, column] / scale, distribution.cdf).pvalue > 1e-3
         np.testing.assert_array_equal(made.X.iloc[:, column], made.noise[:, column])
     assert abs(stats.spearmanr(made.noise).statistic) < 0.04
 
@@ -328,8 +328,8 @@ def test_noise_has_the_stated_law(name):
 def test_each_recipe_states_its_noise():
     made = simulate(random_dag(4, 3, rng=0), "abs-tanh", 10_000, "released", rng=0)
     for t, j in enumerate(made.order):
-        law = stats.expon if t % 2 else stats.norm
-        assert stats.kstest(made.noise[:, j], law.cdf).pvalue > 1e-3
+        distribution = stats.expon if t % 2 else stats.norm
+        assert stats.kstest(made.noise[:, j], distribution.cdf).pvalue > 1e-3
 
 
 def test_noise_scale_is_a_number_a_range_or_one_value_a_node():
@@ -339,9 +339,9 @@ def test_noise_scale_is_a_number_a_range_or_one_value_a_node():
     assert stats.kstest(drawn, stats.uniform(0.5, 1.5).cdf).pvalue > 1e-3
     own = np.linspace(1, 2, 200)
     np.testing.assert_array_equal(simulate(graph, "linear", 2, rng=0, noise_scale=own).noise_scale, own)
-    with pytest.raises(InputError, match="3 values for 200 nodes: give 200"):
+    with pytest.raises(InputError, match="3 values for 200 nodes: pass 200"):
         sample(graph, "linear", 2, noise_scale=[1, 2, 3])
-    with pytest.raises(InputError, match=r"runs backwards: give \(0\.5, 2\)"):
+    with pytest.raises(InputError, match=r"wrong order: pass \(0\.5, 2\)"):
         sample(graph, "linear", 2, noise_scale=(2.0, 0.5))
     for bad in (0, -1.0, "big", np.nan, (0.0, 1.0), []):
         with pytest.raises(InputError, match="must be positive"):
@@ -384,7 +384,7 @@ def test_columns_carry_the_graphs_names():
     np.testing.assert_array_equal(sample(named, n=5, rng=0), sample(graph, n=5, rng=0))
 
 
-def test_a_user_can_add_a_model_and_a_noise_law():
+def test_a_user_can_add_a_model_and_a_noise_distribution():
     @register_model("cubic-for-test")
     def cubic(node, rng):
         return Mechanism(lambda PA, e: (PA**3).sum(axis=1) + e)
@@ -437,7 +437,7 @@ def test_bad_requests_say_what_would_work():
         sample(graph, noise="gauss")
     with pytest.raises(InputError, match="True, False or 'internal', not 'inside'"):
         sample(graph, standardize="inside")
-    with pytest.raises(InputError, match="n of at least 2, not 1"):
+    with pytest.raises(InputError, match="at least 2 rows, not n = 1"):
         sample(graph, n=1, standardize=True)
     with pytest.raises(InputError, match=r"overflows.*standardize='internal'"):
         sample(complete(range(6)), "linear", 5, rng=0, noise_scale=1e308)

@@ -1,7 +1,7 @@
-"""dagtune: causal graphs from observational data by kernel dependence measures.
+"""dagtune: causal graphs (DAGs) from observational tables.
 
-Everywhere in this package ``A[i, j]`` true means ``i -> j``. Names load when they are first used, so that importing
-the package, and the help of its commands, stay quick.
+Everywhere in this package ``A[i, j]`` true means ``i -> j``. Names are imported when they are first used, so that
+``import dagtune`` and the help of the command line stay fast.
 """
 
 from importlib import import_module
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 
-#: Where each public name lives; a room of its own stands for itself.
+#: Module of each public name; None for a name that is a module itself.
 _HOMES = {
     "KERNELS": "engine.kernels",
     "Change": "result",

@@ -1,7 +1,8 @@
-"""THE convention, and everything about graphs that needs no data.
+"""Graphs without data: the edge convention, orders, cycles and conversions.
 
-``A[i, j]`` true means ``i -> j``: the row causes the column. Matrices here are square, boolean or 0/1, indexed by
-position; names live beside them in a DataFrame or a networkx graph.
+The convention holds everywhere in this package: ``A[i, j]`` true means ``i -> j``, that is, the row causes the column.
+Matrices are square, boolean or 0/1, and indexed by position; names live beside them in a DataFrame or a networkx graph.
+Every function below accepts a matrix, a DataFrame or a networkx DiGraph as ``graph``.
 """
 
 from __future__ import annotations
@@ -39,33 +40,56 @@ __all__ = [
 
 
 def as_matrix(graph: Any) -> np.ndarray:
-    """Boolean (d, d) matrix of a graph given as matrix, DataFrame or networkx DiGraph; ``A[i, j]`` means ``i -> j``.
+    """Boolean adjacency matrix of a graph.
 
-    A DataFrame must name its rows and columns alike, in the same order. Self-loops and entries other than 0 and 1 are
-    refused.
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        Square, with entries 0 and 1 (or booleans) and no self-loops. The rows and columns of a DataFrame must have the
+        same names in the same order.
+
+    Returns
+    -------
+    ndarray of bool, shape (d, d)
+        ``A[i, j]`` means ``i -> j``.
+
+    Raises
+    ------
+    InputError
+        If the graph is undirected, not square, has other entries than 0 and 1, or has a self-loop.
+
+    Examples
+    --------
+    >>> as_matrix([[0, 1], [0, 0]])
+    array([[False,  True],
+           [False, False]])
     """
     if isinstance(graph, nx.Graph):
         if not graph.is_directed():
-            raise InputError("the networkx graph is undirected: give a DiGraph")
+            raise InputError("the networkx graph is undirected: pass a DiGraph")
         graph = nx.to_numpy_array(graph, weight=None)
     elif isinstance(graph, pd.DataFrame):
         if list(map(str, graph.index)) != list(map(str, graph.columns)):
-            raise InputError("rows and columns of the adjacency table have different names: give both in one order")
+            raise InputError(
+                "rows and columns of the adjacency table have different names: use the same names in the same order"
+            )
         graph = graph.to_numpy()
     matrix = np.asarray(graph)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"an adjacency matrix is square, not of shape {matrix.shape}: rows cause columns")
+        raise InputError(
+            f"an adjacency matrix must be square (rows are causes, columns effects), not of shape {matrix.shape}"
+        )
     if matrix.dtype != bool:
         try:
             zero_one = np.isin(matrix.astype(np.float64), (0.0, 1.0))
         except (TypeError, ValueError) as error:
             raise InputError(
-                "an adjacency matrix holds 0 and 1, not text: check its header and index column"
+                "an adjacency matrix contains 0 and 1, not text: check its header and index column"
             ) from error
         if not zero_one.all():
             i, j = np.argwhere(~zero_one)[0]
             raise InputError(
-                f"an adjacency matrix holds 0 and 1, but entry [{i}, {j}] is {matrix[i, j]!r}: threshold the weights"
+                f"an adjacency matrix contains 0 and 1, but entry [{i}, {j}] is {matrix[i, j]!r}: threshold the weights"
             )
         matrix = matrix.astype(np.float64) == 1.0
     if matrix.diagonal().any():
@@ -75,7 +99,28 @@ def as_matrix(graph: Any) -> np.ndarray:
 
 
 def names_of(graph: Any) -> tuple[str, ...] | None:
-    """Names that ``graph`` carries (DataFrame or networkx graph), or None for a bare matrix."""
+    """Node names that a graph carries.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        Only a DataFrame and a DiGraph carry names.
+
+    Returns
+    -------
+    tuple of str or None
+        None for a plain matrix.
+
+    Raises
+    ------
+    InputError
+        If a name occurs more than once.
+
+    Examples
+    --------
+    >>> names_of(from_edge_list([("rain", "wet")], ["rain", "wet"]))
+    ('rain', 'wet')
+    """
     if isinstance(graph, pd.DataFrame):
         return check_names(graph.columns, count=graph.shape[1])
     if isinstance(graph, nx.Graph):
@@ -84,34 +129,106 @@ def names_of(graph: Any) -> tuple[str, ...] | None:
 
 
 def parents(graph: Any, node: int) -> np.ndarray:
-    """Positions of the direct causes of ``node``, ascending."""
+    """Direct causes of a node.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    node : int
+        Position of the node.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, ascending.
+
+    Examples
+    --------
+    >>> parents([[0, 0, 1], [0, 0, 1], [0, 0, 0]], 2)
+    array([0, 1])
+    """
     return np.flatnonzero(as_matrix(graph)[:, node])
 
 
 def children(graph: Any, node: int) -> np.ndarray:
-    """Positions of the direct effects of ``node``, ascending."""
+    """Direct effects of a node.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    node : int
+        Position of the node.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, ascending.
+
+    Examples
+    --------
+    >>> children([[0, 0, 1], [0, 0, 1], [0, 0, 0]], 0)
+    array([2])
+    """
     return np.flatnonzero(as_matrix(graph)[node])
 
 
 def topological_order(graph: Any) -> np.ndarray:
-    """Positions, causes first; of all such orders the lexicographically smallest. A cyclic graph is refused."""
+    """Lexicographically smallest causal order of a DAG.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, causes first.
+
+    Raises
+    ------
+    InputError
+        If the graph has a cycle; the message names it.
+
+    Examples
+    --------
+    >>> topological_order([[0, 0, 0], [1, 0, 0], [1, 1, 0]])
+    array([2, 1, 0])
+    """
     matrix = as_matrix(graph)
     order = _kahn(matrix)
     if len(order) < len(matrix):
         cycle = find_cycle(matrix)
         assert cycle is not None
-        raise InputError(f"the graph has a cycle ({' -> '.join(map(str, cycle))}): only a DAG has a topological order")
+        raise InputError(f"the graph has a cycle ({' -> '.join(map(str, cycle))}): only a DAG has a causal order")
     return np.array(order, dtype=np.intp)
 
 
 def is_dag(graph: Any) -> bool:
-    """Whether there is no directed cycle."""
+    """Whether a graph has no directed cycle.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_dag([[0, 1], [0, 0]]), is_dag([[0, 1], [1, 0]])
+    (True, False)
+    """
     matrix = as_matrix(graph)
     return len(_kahn(matrix)) == len(matrix)
 
 
 def _kahn(matrix: np.ndarray) -> list[int]:
-    """Nodes that can be put in causal order, smallest position first; stops short of a cycle."""
+    """Nodes in causal order, smallest position first (Kahn 1962); nodes on or behind a cycle are missing."""
     waiting = matrix.sum(axis=0)
     ready = [int(node) for node in np.flatnonzero(waiting == 0)]
     heapq.heapify(ready)
@@ -127,9 +244,22 @@ def _kahn(matrix: np.ndarray) -> list[int]:
 
 
 def find_cycle(graph: Any) -> tuple[int, ...] | None:
-    """A shortest directed cycle, and of those the lexicographically smallest, or None.
+    """Shortest directed cycle, and of those the lexicographically smallest.
 
-    The cycle ``a -> b -> c -> a`` comes back as ``(a, b, c, a)`` and starts at its smallest node.
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+
+    Returns
+    -------
+    tuple of int or None
+        The cycle ``a -> b -> c -> a`` is ``(a, b, c, a)``, where ``a`` is its smallest position. None for a DAG.
+
+    Examples
+    --------
+    >>> find_cycle([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    (0, 1, 2, 0)
     """
     matrix = as_matrix(graph)
     two = np.argwhere(np.triu(matrix & matrix.T))
@@ -146,10 +276,10 @@ def find_cycle(graph: Any) -> tuple[int, ...] | None:
 
 
 def _shortest_cycle_from(out: list[list[int]], start: int, shorter_than: int | None) -> tuple[int, ...] | None:
-    """Lexicographically smallest shortest cycle whose smallest node is ``start``, if shorter than the limit.
+    """Lexicographically smallest shortest cycle whose smallest node is ``start``, if it is shorter than the limit.
 
-    Breadth first with children in ascending order visits paths of one length in lexicographic order, so the first
-    path that closes is the smallest.
+    Breadth-first search with children in ascending order visits the paths of each length in lexicographic order, so the
+    first path that closes is the smallest.
     """
     came_from = {start: start}
     queue = deque([(start, 1)])
@@ -170,7 +300,25 @@ def _shortest_cycle_from(out: list[list[int]], start: int, shorter_than: int | N
 
 
 def reachability(graph: Any) -> np.ndarray:
-    """Boolean (d, d): ``R[i, j]`` when a directed path of one edge or more leads from i to j."""
+    """Which nodes have a directed path to which others.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+
+    Returns
+    -------
+    ndarray of bool, shape (d, d)
+        ``R[i, j]`` is true if a directed path of one or more edges leads from i to j.
+
+    Examples
+    --------
+    >>> reachability([[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    array([[False,  True,  True],
+           [False, False,  True],
+           [False, False, False]])
+    """
     reach = as_matrix(graph).copy()
     for node in range(len(reach)):
         reach |= np.outer(reach[:, node], reach[node])
@@ -178,39 +326,163 @@ def reachability(graph: Any) -> np.ndarray:
 
 
 def descendants(graph: Any, node: int) -> np.ndarray:
-    """Positions that a directed path from ``node`` reaches, ascending."""
+    """Nodes that a directed path from ``node`` reaches.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    node : int
+        Position of the node.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, ascending; without ``node`` itself unless it is on a cycle.
+
+    Examples
+    --------
+    >>> descendants([[0, 1, 0], [0, 0, 1], [0, 0, 0]], 0)
+    array([1, 2])
+    """
     return np.flatnonzero(reachability(graph)[node])
 
 
 def ancestors(graph: Any, node: int) -> np.ndarray:
-    """Positions from which a directed path reaches ``node``, ascending."""
+    """Nodes from which a directed path reaches ``node``.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    node : int
+        Position of the node.
+
+    Returns
+    -------
+    ndarray of int
+        Positions, ascending; without ``node`` itself unless it is on a cycle.
+
+    Examples
+    --------
+    >>> ancestors([[0, 1, 0], [0, 0, 1], [0, 0, 0]], 2)
+    array([0, 1])
+    """
     return np.flatnonzero(reachability(graph)[:, node])
 
 
 def skeleton(graph: Any) -> np.ndarray:
-    """Symmetric boolean (d, d): which pairs are adjacent, whatever the direction."""
+    """Which pairs of nodes are adjacent, in either direction.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+
+    Returns
+    -------
+    ndarray of bool, shape (d, d)
+        Symmetric.
+
+    Examples
+    --------
+    >>> skeleton([[0, 1], [0, 0]])
+    array([[False,  True],
+           [ True, False]])
+    """
     matrix = as_matrix(graph)
     return matrix | matrix.T
 
 
 def complete(order: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Complete DAG of an order: each node causes all that come after it; ``A[i, j]`` means ``i -> j``."""
+    """Complete DAG of an order: each node causes every node that comes after it.
+
+    Parameters
+    ----------
+    order : sequence of int
+        Each position from 0 to d - 1 once, causes first.
+
+    Returns
+    -------
+    ndarray of bool, shape (d, d)
+        ``A[i, j]`` means ``i -> j``.
+
+    Raises
+    ------
+    InputError
+        If ``order`` is no permutation of 0 to d - 1.
+
+    Examples
+    --------
+    >>> edge_list(complete([2, 0, 1]))
+    [('x0', 'x1'), ('x2', 'x0'), ('x2', 'x1')]
+    """
     positions = np.asarray(order)
     if positions.ndim != 1 or not np.array_equal(np.sort(positions), np.arange(len(positions))):
-        raise InputError(f"an order holds each position from 0 to d - 1 once, not {list(np.ravel(positions))!r}")
+        raise InputError(
+            f"an order contains each position from 0 to d - 1 exactly once, not {list(np.ravel(positions))!r}"
+        )
     rank = np.argsort(positions)
     return rank[:, None] < rank[None, :]
 
 
 def to_frame(graph: Any, names: Iterable[Any] | None = None) -> pd.DataFrame:
-    """0/1 DataFrame with names; row causes column."""
+    """Adjacency table with names.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    names : iterable of str, optional
+        Default: the names that the graph carries, otherwise x0, x1, ...
+
+    Returns
+    -------
+    DataFrame
+        Entries 0 and 1; the row causes the column.
+
+    Raises
+    ------
+    InputError
+        If there are too many or too few names, or a name occurs more than once.
+
+    Examples
+    --------
+    >>> to_frame([[0, 1], [0, 0]], ["rain", "wet"])
+          rain  wet
+    rain     0    1
+    wet      0    0
+    """
     matrix = as_matrix(graph)
     labels = _labels(graph, names, len(matrix))
     return pd.DataFrame(matrix.astype(np.int8), index=list(labels), columns=list(labels))
 
 
 def to_networkx(graph: Any, names: Iterable[Any] | None = None) -> nx.DiGraph:
-    """DiGraph with an edge for each true entry; row causes column."""
+    """Graph as a networkx DiGraph.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    names : iterable of str, optional
+        Default: the names that the graph carries, otherwise x0, x1, ...
+
+    Returns
+    -------
+    networkx.DiGraph
+        One edge for each true entry; the row causes the column.
+
+    Raises
+    ------
+    InputError
+        If there are too many or too few names, or a name occurs more than once.
+
+    Examples
+    --------
+    >>> list(to_networkx([[0, 1], [0, 0]], ["rain", "wet"]).edges)
+    [('rain', 'wet')]
+    """
     matrix = as_matrix(graph)
     labels = _labels(graph, names, len(matrix))
     result = nx.DiGraph()
@@ -220,23 +492,96 @@ def to_networkx(graph: Any, names: Iterable[Any] | None = None) -> nx.DiGraph:
 
 
 def from_networkx(graph: nx.DiGraph, order: Sequence[Hashable] | None = None) -> pd.DataFrame:
-    """0/1 DataFrame of a DiGraph, nodes in ``order`` (default: the graph's own); row causes column."""
+    """Adjacency table of a networkx DiGraph.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        Edge weights are ignored.
+    order : sequence, optional
+        Nodes in the order of the table. Default: the graph's own order.
+
+    Returns
+    -------
+    DataFrame
+        Entries 0 and 1; the row causes the column.
+
+    Raises
+    ------
+    InputError
+        If ``order`` does not contain each node exactly once.
+
+    Examples
+    --------
+    >>> from_networkx(nx.DiGraph([("rain", "wet")]), order=["wet", "rain"])
+          wet  rain
+    wet     0     0
+    rain    1     0
+    """
     nodes = list(graph.nodes) if order is None else list(order)
     if set(nodes) != set(graph.nodes) or len(nodes) != graph.number_of_nodes():
-        raise InputError("order must hold each node of the graph once")
+        raise InputError("order must contain each node of the graph exactly once")
     matrix = nx.to_numpy_array(graph, nodelist=nodes, weight=None) if nodes else np.zeros((0, 0))
     return to_frame(matrix, nodes)
 
 
 def edge_list(graph: Any, names: Iterable[Any] | None = None) -> list[tuple[str, str]]:
-    """(cause, effect) names, sorted by position of the cause, then of the effect."""
+    """Edges as pairs of names.
+
+    Parameters
+    ----------
+    graph : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    names : iterable of str, optional
+        Default: the names that the graph carries, otherwise x0, x1, ...
+
+    Returns
+    -------
+    list of (str, str)
+        (cause, effect), sorted by the position of the cause, then of the effect.
+
+    Raises
+    ------
+    InputError
+        If there are too many or too few names, or a name occurs more than once.
+
+    Examples
+    --------
+    >>> edge_list([[0, 1, 1], [0, 0, 0], [0, 0, 0]], ["rain", "wet", "slippery"])
+    [('rain', 'wet'), ('rain', 'slippery')]
+    """
     matrix = as_matrix(graph)
     labels = _labels(graph, names, len(matrix))
     return [(labels[i], labels[j]) for i, j in np.argwhere(matrix)]
 
 
 def from_edge_list(edges: Iterable[tuple[Any, Any]], names: Iterable[Any]) -> pd.DataFrame:
-    """0/1 DataFrame of (cause, effect) pairs of names; row causes column."""
+    """Adjacency table of a list of edges.
+
+    Parameters
+    ----------
+    edges : iterable of (str, str)
+        (cause, effect) pairs of names.
+    names : iterable of str
+        All nodes, in the order of the table.
+
+    Returns
+    -------
+    DataFrame
+        Entries 0 and 1; the row causes the column.
+
+    Raises
+    ------
+    InputError
+        If an edge uses a name that is not in ``names``, leads from a node to itself, or a name occurs more than once.
+
+    Examples
+    --------
+    >>> from_edge_list([("rain", "wet")], ["rain", "wet"])
+          rain  wet
+    rain     0    1
+    wet      0    0
+    """
     labels = [str(name) for name in names]
     labels = list(check_names(labels, count=len(labels)))
     position = {name: i for i, name in enumerate(labels)}
@@ -244,13 +589,13 @@ def from_edge_list(edges: Iterable[tuple[Any, Any]], names: Iterable[Any]) -> pd
     for cause, effect in edges:
         for name in (cause, effect):
             if str(name) not in position:
-                raise InputError(f"edge {cause!r} -> {effect!r} names {name!r}, which is not among the nodes")
+                raise InputError(f"edge {cause!r} -> {effect!r} uses {name!r}, which is not one of the nodes")
         matrix[position[str(cause)], position[str(effect)]] = True
     return to_frame(matrix, labels)
 
 
 def _labels(graph: Any, names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
-    """The names asked for, else those the graph carries, else x0, x1, ..."""
+    """The given names, otherwise those that the graph carries, otherwise x0, x1, ..."""
     if names is not None:
         return check_names(names, count=count)
     return names_of(graph) or tuple(f"x{i}" for i in range(count))

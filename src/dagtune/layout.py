@@ -1,8 +1,12 @@
-"""Where the nodes and edges of a drawing go: a layered layout of our own (no graphviz).
+"""Positions of the nodes and edges of a drawing: a layered layout, without graphviz.
 
-The layout is Sugiyama's: layers by longest path, order in the layers by barycentres, places by least squares. A long
-edge runs through the layers between on a lane of its own, so no edge crosses a node; in a dense graph all long edges of
-one cause share a lane as far as they go together, which saves most of the ink. Lengths are in pixels, y points down.
+The layout is Sugiyama's: layers by longest path, order within layers by barycentres, positions by least squares. An
+edge that passes through other layers runs on a lane of its own there, so no edge crosses a node. In a dense graph all
+long edges of one cause share a lane as far as they go together, which makes the drawing much lighter. Lengths are in
+pixels, and y points down.
+
+References ---------- K. Sugiyama, S. Tagawa, M. Toda: Methods for visual understanding of hierarchical system
+structures. IEEE Transactions on Systems, Man, and Cybernetics 11 (1981).
 """
 
 from __future__ import annotations
@@ -21,24 +25,36 @@ __all__ = ["GAP", "NODE_HEIGHT", "Layout", "lay_out", "layered_layout"]
 
 #: Height of a node's box.
 NODE_HEIGHT = 28.0
-#: Width of a character, room left and right of it in its box, room between boxes and between lanes.
+#: Width of a character, total horizontal padding of a box, distance between boxes and between lanes.
 _CHARACTER, _PADDING, _APART, _LANE = 7.6, 24.0, 22.0, 11.0
-#: Room between layers, and how much of it a long way across may add.
+#: Distance between layers, and how much edges that run far sideways may add to it.
 GAP, _MORE_GAP = 32.0, 54.0
 _SWEEPS, _PULLS = 16, 40
-#: Room for an edge's head on a box, and how wide many of them may make it.
+#: Room for an arrowhead on a box, and the largest width that arrowheads may give a box.
 _PORT, _WIDEST = 9.0, 200.0
 #: With more long edges than this through one layer, those of one cause share their lanes.
 _MOST_LANES = 40
-#: How hard pieces of edges resist bending: node to node, node to lane, lane to lane.
+#: How strongly pieces of edges resist leaning: node to node, node to lane, lane to lane.
 _STIFF = (1.0, 2.0, 8.0)
 
 
 class Layout(NamedTuple):
-    """Where things go: node centres (d, 2), box widths (d,), routes from the upper to the lower node, the whole size.
+    """Positions of a drawing.
 
-    A route holds the points that an edge passes: it leaves the first downwards, enters the last from above and runs
-    straight down through the layer of every point between. Two nodes of one layer have a route of their two feet.
+    A route lists the points that an edge passes: it leaves the first downwards, enters the last from above, and runs
+    straight down through the layer of every point between. The route of two nodes in the same layer joins the bottoms
+    of their boxes.
+
+    Parameters
+    ----------
+    positions : ndarray, shape (d, 2)
+        Centres of the nodes.
+    widths : ndarray, shape (d,)
+        Widths of their boxes.
+    routes : dict of (int, int) to ndarray, shape (points, 2)
+        From the upper to the lower node of each adjacent pair.
+    size : (float, float)
+        Width and height of the whole drawing.
     """
 
     positions: np.ndarray
@@ -48,14 +64,55 @@ class Layout(NamedTuple):
 
 
 def layered_layout(matrix: Any) -> np.ndarray:
-    """(d, 2) node centres of a layered layout, causes above effects; x to the right, y down."""
+    """Node centres of a layered layout, causes above effects.
+
+    Parameters
+    ----------
+    matrix : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+
+    Returns
+    -------
+    ndarray, shape (d, 2)
+        x to the right, y down.
+
+    Examples
+    --------
+    >>> layered_layout([[0, 1], [0, 0]])
+    array([[20., 14.],
+           [20., 74.]])
+    """
     return lay_out(matrix).positions
 
 
 def lay_out(matrix: Any, labels: Sequence[str] | None = None, also: Any = None) -> Layout:
-    """Layout of a graph whose boxes hold ``labels``; pairs adjacent in ``also`` get routes but do not shape it.
+    """Layout of a graph.
 
     A graph with cycles is laid out by those of its edges that lead from nodes with more effects to nodes with fewer.
+
+    Parameters
+    ----------
+    matrix : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    labels : sequence of str, optional
+        Text of the boxes, which sets their widths. Default: the positions.
+    also : array-like, optional
+        A second graph on the same nodes. Its adjacent pairs get routes but do not influence the layout.
+
+    Returns
+    -------
+    Layout
+
+    Raises
+    ------
+    InputError
+        If ``matrix`` or ``also`` is no graph.
+
+    Examples
+    --------
+    >>> lay_out([[0, 1], [0, 0]], ["rain", "wet"]).routes[0, 1]
+    array([[27.2, 28. ],
+           [27.2, 60. ]])
     """
     matrix = graph.as_matrix(matrix)
     d = len(matrix)
@@ -82,7 +139,7 @@ def lay_out(matrix: Any, labels: Sequence[str] | None = None, also: Any = None) 
 
 
 def _acyclic(matrix: np.ndarray) -> np.ndarray:
-    """The graph itself, or of a cyclic one the edges that follow the order by effects minus causes."""
+    """The graph itself; of a cyclic graph, the edges that follow the order by effects minus causes."""
     if graph.is_dag(matrix):
         return matrix
     order = np.argsort(matrix.sum(axis=0).astype(int) - matrix.sum(axis=1), kind="stable")
@@ -90,24 +147,24 @@ def _acyclic(matrix: np.ndarray) -> np.ndarray:
 
 
 def _layers(dag: np.ndarray) -> np.ndarray:
-    """A layer for each node, every edge leading to a later one: longest path, tightened, wide layers split."""
+    """A layer for each node, every edge leading to a later one: longest path, then shorter edges, wide layers split."""
     d = len(dag)
     order = graph.topological_order(dag)
     layer = np.zeros(d, dtype=int)
     for node in order:
         layer[node] = max((layer[parent] + 1 for parent in np.flatnonzero(dag[:, node])), default=0)
-    for node in order[::-1]:  # where that shortens more edges than it stretches, come down to the nearest effect
+    for node in order[::-1]:  # move down to the nearest effect where that shortens more edges than it lengthens
         below = np.flatnonzero(dag[node])
         if len(below) > dag[:, node].sum():
             layer[node] = layer[below].min() - 1
     alone = ~(dag.any(axis=0) | dag.any(axis=1))
-    layer[alone] = layer.max() + 1  # nodes without edges stand below all others
+    layer[alone] = layer.max() + 1  # nodes without edges go below all others
     most = int(np.ceil(1.1 * np.sqrt(d))) + 2
     result = np.zeros(d, dtype=int)
     start = 0
-    for level in np.unique(layer):
-        # of a layer that is split, nodes that nothing causes go up, nodes that cause nothing go down
-        members = sorted(np.flatnonzero(layer == level), key=lambda i: (dag[:, i].any(), not dag[i].any(), i))
+    for current in np.unique(layer):
+        # when a layer is split, nodes without causes go up and nodes without effects go down
+        members = sorted(np.flatnonzero(layer == current), key=lambda i: (dag[:, i].any(), not dag[i].any(), i))
         parts = np.array_split(np.array(members), -(-len(members) // most))
         for offset, part in enumerate(parts):
             result[part] = start + offset
@@ -127,7 +184,7 @@ class _Items:
             passing[layers[i] + 1 : layers[j]] += 1
         self.shared = passing.max() > _MOST_LANES
         for cause in range(self.count):
-            lane = [cause]  # where it is shared, each effect leaves it one layer above its own
+            lane = [cause]  # a shared lane is left one layer above the effect
             for effect in sorted(map(int, np.flatnonzero(dag[cause])), key=lambda j: layers[j]):
                 lane = lane if self.shared else [cause]
                 while layers[lane[-1]] < layers[effect] - 1:
@@ -145,21 +202,21 @@ class _Items:
         for a, b in links:
             self.down[a].append(b)
             self.up[b].append(a)
-        for node in range(self.count):  # room for the heads of many edges side by side
+        for node in range(self.count):  # room for many arrowheads side by side
             ports = max(len(self.down[node]), len(self.up[node]))
             self.widths[node] = max(self.widths[node], min(_WIDEST, _PORT * ports + 12))
 
     def stiffness(self, a: int, b: int) -> float:
-        """How hard the piece from a to b resists bending."""
+        """How strongly the piece from a to b resists leaning."""
         return _STIFF[(a >= self.count) + (b >= self.count)]
 
     def room(self, a: int, b: int) -> float:
-        """Least distance of the centres of two neighbours in a layer."""
+        """Smallest distance between the centres of two neighbours in a layer."""
         lanes = (a >= self.count) + (b >= self.count)
         return (self.widths[a] + self.widths[b]) / 2 + (_APART, 0.75 * _APART, _LANE)[lanes]
 
     def routes(self, x: np.ndarray, y: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
-        """Points of every edge, from a place of its own on the lower side of its cause to one on its effect's top."""
+        """Points of every edge, from a place of its own at the bottom of its cause to one at the top of its effect."""
         half = NODE_HEIGHT / 2
         leave = {node: _ports(x, self.widths, node, self.down[node]) for node in range(self.count)}
         enter = {node: _ports(x, self.widths, node, self.up[node]) for node in range(self.count)}
@@ -172,17 +229,17 @@ class _Items:
 
 
 def _ports(x: np.ndarray, widths: np.ndarray, node: int, others: list[int]) -> dict[int, float]:
-    """Where the edge to each of ``others`` meets the box of ``node``: side by side, in the order of the others."""
+    """Where the edges to ``others`` meet the box of ``node``: side by side, from left to right as the others are."""
     ordered = sorted(others, key=lambda i: x[i])
     step = min(12.0, (widths[node] - 16) / max(1, len(ordered) - 1))
     return {other: float(x[node] + (k - (len(ordered) - 1) / 2) * step) for k, other in enumerate(ordered)}
 
 
 def _reduce_crossings(items: _Items) -> list[list[int]]:
-    """Items of each layer, left to right: of several sweeps by barycentres, the order with the fewest crossings."""
+    """Items of each layer from left to right: of several sweeps by barycentres, the order with the fewest crossings."""
     rows: list[list[int]] = [[] for _ in range(int(items.layer.max()) + 1)]
     seen = set()
-    for start in range(items.count):  # depth first keeps what belongs together side by side
+    for start in range(items.count):  # depth-first search keeps related nodes next to each other
         stack = [start]
         while stack:
             item = stack.pop()
@@ -208,7 +265,7 @@ def _reduce_crossings(items: _Items) -> list[list[int]]:
 
 
 def _sorted_row(row: list[int], centre: Mapping[int, float], count: int) -> list[int]:
-    """Items by their barycentre; among equals lanes go in the middle, or every layer would lean to one side."""
+    """Items by barycentre; among equal ones lanes go to the middle, otherwise every layer would lean to one side."""
     result: list[int] = []
     for _, group in itertools.groupby(sorted(row, key=lambda i: centre[i]), key=lambda i: centre[i]):
         tied = list(group)
@@ -218,22 +275,22 @@ def _sorted_row(row: list[int], centre: Mapping[int, float], count: int) -> list
 
 
 def _number(place: np.ndarray, row: list[int]) -> None:
-    """Places of one layer's items, centred on 0 so that short and long layers compare."""
+    """Number the items of one layer from left to right, centred on 0 so that short and long layers are comparable."""
     place[row] = np.arange(len(row)) - (len(row) - 1) / 2
 
 
 def _crossings(items: _Items, place: np.ndarray) -> int:
-    """How many pairs of pieces between two layers cross."""
+    """Number of crossings between pieces of neighbouring layers."""
     count = 0
-    levels = items.layer[items.links[:, 0]] if len(items.links) else np.zeros(0)
-    for level in np.unique(levels):
-        upper, lower = place[items.links[levels == level]].T
+    start = items.layer[items.links[:, 0]] if len(items.links) else np.zeros(0)
+    for layer in np.unique(start):
+        upper, lower = place[items.links[start == layer]].T
         count += int(((upper[:, None] < upper) & (lower[:, None] > lower)).sum())
     return count
 
 
 def _places(items: _Items, rows: list[list[int]]) -> np.ndarray:
-    """x of every item: least squares of how far pieces of edges lean, in the order and with the room of the rows."""
+    """x of every item: least squares of how far pieces of edges lean, given order and distances in each layer."""
     x = np.zeros(len(items.layer))
     rooms = [np.cumsum([0.0, *(items.room(a, b) for a, b in itertools.pairwise(row))]) for row in rows]
     for row, room in zip(rows, rooms):
@@ -250,7 +307,7 @@ def _places(items: _Items, rows: list[list[int]]) -> np.ndarray:
 
 
 def _heights(items: _Items, rows: list[list[int]], x: np.ndarray) -> np.ndarray:
-    """y of every layer; where edges go far across, the room between two layers is larger."""
+    """y of every layer; there is more room between two layers where edges run far sideways."""
     across = np.zeros(len(rows))
     for a, b in items.links:
         across[items.layer[b]] = max(across[items.layer[b]], abs(x[a] - x[b]))
@@ -268,26 +325,26 @@ def _detour(
     a: int,
     b: int,
 ) -> np.ndarray:
-    """A route between two nodes that the layout did not reserve: the straight way, stepping aside for boxes."""
+    """Route between two nodes for which the layout reserved no lane: straight, but around boxes."""
     half = NODE_HEIGHT / 2
     (xa, ya), (xb, yb) = positions[a], positions[b]
     if layer[a] == layer[b]:
         return np.array([(xa, ya + half), (xb, yb + half)])
     points = [(xa, ya + half)]
-    for level in range(layer[a] + 1, layer[b]):
-        straight = xa + (xb - xa) * (y[level] - ya) / (yb - ya)
-        taken = [(positions[i, 0] - widths[i] / 2 - 8, positions[i, 0] + widths[i] / 2 + 8) for i in rows[level]]
+    for between in range(layer[a] + 1, layer[b]):
+        straight = xa + (xb - xa) * (y[between] - ya) / (yb - ya)
+        taken = [(positions[i, 0] - widths[i] / 2 - 8, positions[i, 0] + widths[i] / 2 + 8) for i in rows[between]]
         free = [straight, *(end for box in taken for end in box)]
-        points.append((min(free, key=lambda at: _cost(at, straight, taken)), y[level]))
+        points.append((min(free, key=lambda at: _cost(at, straight, taken)), y[between]))
     return np.array([*points, (xb, yb - half)])
 
 
 def _cost(at: float, straight: float, taken: list[tuple[float, float]]) -> tuple[bool, float]:
-    """First stay out of boxes, then stay near the straight way."""
+    """Staying out of boxes comes first, staying close to the straight line second."""
     return any(left < at < right for left, right in taken), abs(at - straight)
 
 
 def _text_width(label: str) -> float:
-    """Width of the box that holds ``label``; wide characters count twice."""
+    """Width of the box around ``label``; wide characters count twice."""
     cells = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in label)
     return max(40.0, cells * _CHARACTER + _PADDING)

@@ -1,7 +1,8 @@
-"""How work is spread over the processors, and how BLAS is kept from spreading it again.
+"""Dividing work over processors, and keeping BLAS from dividing it again.
 
-Work is cut into pieces whose results do not depend on who computes them, so any number of threads gives the same
-numbers. Each piece runs BLAS on one thread: small linear algebra on two BLAS threads was measured 20 times slower.
+Work is cut into pieces whose results do not depend on the thread that computes them, so any number of threads gives the
+same numbers. Each piece runs BLAS single-threaded: small linear algebra on two BLAS threads was measured to be 20 times
+slower.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
-import scipy.linalg  # noqa: F401  brings a BLAS of its own, to be found below
+import scipy.linalg  # noqa: F401  loads its own BLAS, which is found below
 from threadpoolctl import ThreadpoolController
 
 from dagtune.validation import check_count
@@ -28,7 +29,7 @@ _limited = threading.Lock()
 
 
 def count_threads(threads: int | None = None) -> int:
-    """The number asked for, or one for each processor this process may use."""
+    """The requested number of threads, or one for each processor that this process may use."""
     if threads is not None:
         return check_count("threads", threads)
     if hasattr(os, "sched_getaffinity"):
@@ -38,16 +39,16 @@ def count_threads(threads: int | None = None) -> int:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """The BLAS libraries of this process, looked for once: that takes as long as a small regression."""
+    """The BLAS libraries of this process, found once: the search takes as long as a small regression."""
     return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread inside.
+    """Context in which BLAS runs on one thread.
 
-    Who comes first sets the limit and lifts it again; who finds it set leaves it alone. (OpenBLAS listens only to the
-    thread that set it, so nobody else could lift it.)
+    The first thread to enter sets the limit and lifts it again; others that find it set leave it alone. (OpenBLAS lets
+    only the thread that set the limit lift it.)
     """
     if not _limited.acquire(blocking=False):
         yield
@@ -60,10 +61,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def parallel_map(function: Callable[[Item], Value], items: Sequence[Item], threads: int) -> list[Value]:
-    """``[function(item) for item in items]`` on several threads, results in order; call inside one_blas_thread."""
+    """``[function(item) for item in items]`` on several threads, results in order; call it inside one_blas_thread."""
     if threads == 1 or len(items) < 2:
         return [function(item) for item in items]
-    size = -(-len(items) // (8 * threads))  # a few items at a time: handing one over costs as much as a small one
+    size = -(-len(items) // (8 * threads))  # several at a time: passing one on costs as much as a small one
     groups = [items[start : start + size] for start in range(0, len(items), size)]
     with ThreadPoolExecutor(min(threads, len(groups))) as pool:
         return [

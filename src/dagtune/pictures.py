@@ -1,4 +1,4 @@
-"""Pictures of graphs and tables: matplotlib drawings over the layered layout."""
+"""Pictures of graphs and dependence tables: matplotlib drawings on the layered layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dagtune.text import short_label
 
 __all__ = ["draw_dependence", "draw_graph", "draw_phases"]
 
-#: Line of an edge that stays, whose direction was decided, that came or that went: colour, dashes, factor of its width.
+#: Line of an edge that was removed, kept, whose direction was decided, or that is new: colour, dashes, width factor.
 _STYLES = {
     "went": ("#b3261e", (0, (4, 3)), 1.2),
     "kept": ("#3b4a5a", "-", 1.0),
@@ -30,7 +30,33 @@ def draw_graph(
     ax: Any = None,
     title: str = "",
 ) -> Any:
-    """Draw a graph in layers, causes above effects, wider lines for larger ``strength``; returns the axes."""
+    """Draw a graph in layers, causes above effects.
+
+    Parameters
+    ----------
+    matrix : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    names : sequence of str
+        Text of the boxes.
+    strength : ndarray, shape (d, d), optional
+        Larger values get wider lines.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+    title : str
+        Title of the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> ax = draw_graph([[0, 1], [0, 0]], ["rain", "wet"])
+    >>> [text.get_text() for text in ax.texts]
+    ['rain', 'wet']
+    """
     matrix = graph.as_matrix(matrix)
     labels = [short_label(name) for name in names]
     layout = lay_out(matrix, labels)
@@ -44,9 +70,30 @@ def draw_graph(
 
 
 def draw_phases(graphs: Mapping[str, Any], names: Sequence[str], *, axes: Any = None) -> np.ndarray:
-    """Draw one panel a phase, all in the layout of the last; returns the axes.
+    """Draw the graph after each phase of a learner, all in the layout of the last one.
 
-    Edges that came are bold, those that went dashed; where one of two directions went, the other is dash-dotted.
+    New edges are bold, removed ones dashed. Where one of two directions was removed, the other is dash-dotted.
+
+    Parameters
+    ----------
+    graphs : mapping of str to array-like
+        Phases and their graphs, in order.
+    names : sequence of str
+        Text of the boxes.
+    axes : array of matplotlib.axes.Axes, optional
+        One for each phase. Default: a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> axes = draw_phases({"start": [[0, 1], [1, 0]], "end": [[0, 1], [0, 0]]}, ["rain", "wet"])
+    >>> axes[1].get_title()
+    'end: 1 edges (+0, −1)'
     """
     matrices = [graph.as_matrix(each) for each in graphs.values()]
     labels = [short_label(name) for name in names]
@@ -67,9 +114,32 @@ def draw_phases(graphs: Mapping[str, Any], names: Sequence[str], *, axes: Any = 
 
 
 def draw_dependence(values: np.ndarray, names: Sequence[str], *, ax: Any = None, title: str = "HSIC") -> Any:
-    """Draw a (d, d) table of dependence as a heat map with names; small tables show their numbers. Returns the axes.
+    """Draw a table of dependence as a heat map; small tables show their numbers.
 
-    The diagonal, every variable with itself, is left blank: it would hide all else.
+    The diagonal, each variable with itself, is left blank because it would dominate the colour scale.
+
+    Parameters
+    ----------
+    values : ndarray, shape (d, d)
+        Dependence of each pair.
+    names : sequence of str
+        Labels of rows and columns.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+    title : str
+        Title of the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> ax = draw_dependence([[1.0, 0.2], [0.2, 1.0]], ["rain", "wet"])
+    >>> ax.get_title()
+    'HSIC'
     """
     import matplotlib.pyplot as plt
 
@@ -95,7 +165,7 @@ def draw_dependence(values: np.ndarray, names: Sequence[str], *, ax: Any = None,
 
 
 def _new_axes(sizes: Sequence[tuple[float, float]]) -> np.ndarray:
-    """Axes side by side in a new figure, large enough for text of about 9 points, or as large as a screen."""
+    """Axes side by side in a new figure, large enough for text of about 9 points, but no larger than a screen."""
     import matplotlib.pyplot as plt
 
     width, height = (max(3.0, side / 80) for side in sizes[0])
@@ -115,7 +185,7 @@ def _new_axes(sizes: Sequence[tuple[float, float]]) -> np.ndarray:
 
 
 def _line_widths(matrix: np.ndarray, strength: np.ndarray) -> np.ndarray:
-    """(d, d) widths from 0.6 for the weakest edge to 2.6 for the strongest; equal strengths get 1."""
+    """Widths (d, d) from 0.6 for the weakest edge to 2.6 for the strongest; 1 if all strengths are equal."""
     known = strength[matrix & np.isfinite(strength)]
     if not len(known) or known.min() == known.max():
         return np.ones(matrix.shape)
@@ -124,7 +194,7 @@ def _line_widths(matrix: np.ndarray, strength: np.ndarray) -> np.ndarray:
 
 
 def _prepare(ax: Any, layout: Layout, title: str) -> None:
-    """Axes in the layout's pixels, y down, nothing but the title around."""
+    """Axes in the pixels of the layout, y down, without ticks and frame."""
     width, height = layout.size
     ax.set_xlim(-12, width + 12)
     ax.set_ylim(height + 12, -12)
@@ -135,14 +205,14 @@ def _prepare(ax: Any, layout: Layout, title: str) -> None:
 
 
 def _points_per_pixel(ax: Any) -> float:
-    """How large one pixel of the layout is on paper, in points."""
+    """Size of one layout pixel on paper, in points."""
     box = ax.get_window_extent()
     across, down = (abs(np.subtract(*limits)) for limits in (ax.get_xlim(), ax.get_ylim()))
     return float(min(box.width / across, box.height / down) * 72 / ax.figure.dpi)
 
 
 def _draw_edges(ax: Any, layout: Layout, groups: Mapping[str, np.ndarray], widths: np.ndarray) -> None:
-    """Each group of edges in its style; both directions of one pair are one line with two heads."""
+    """Draw each group of edges in its style; both directions of one pair are one line with two arrowheads."""
     from matplotlib.patches import PathPatch, Polygon
 
     scale = max(0.35, _points_per_pixel(ax))
@@ -161,7 +231,7 @@ def _draw_edges(ax: Any, layout: Layout, groups: Mapping[str, np.ndarray], width
 
 
 def _head(tip: np.ndarray, before: np.ndarray, length: float) -> np.ndarray:
-    """Corners of an arrow's head that ends at ``tip``, coming from ``before``."""
+    """Corners of an arrowhead that ends at ``tip`` and comes from ``before``."""
     back = (before - tip) / max(1e-9, float(np.hypot(*(before - tip)))) * length
     side = 0.42 * back[::-1] * (1, -1)
     return np.array([tip, tip + back + side, tip + back - side])
@@ -182,7 +252,7 @@ def _path(layout: Layout, i: int, j: int) -> Any:
 
 
 def _curves(points: np.ndarray) -> list[list[tuple[float, float]]]:
-    """Pieces of a route: between layers a curve that starts and ends upright, through a layer a straight line."""
+    """Pieces of a route: a curve with vertical ends between layers, a straight line through a layer."""
     half = NODE_HEIGHT / 2
     pieces: list[list[tuple[float, float]]] = []
     (x0, y0), *rest = points
@@ -198,6 +268,7 @@ def _curves(points: np.ndarray) -> list[list[tuple[float, float]]]:
 
 
 def _draw_nodes(ax: Any, layout: Layout, labels: Sequence[str]) -> None:
+    """Draw a rounded box with its label for each node."""
     from matplotlib.patches import FancyBboxPatch
 
     scale = _points_per_pixel(ax)

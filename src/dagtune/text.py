@@ -1,7 +1,7 @@
-"""Names and numbers as people see them: nothing hidden, nothing too long.
+"""Names as people see them: control characters made visible, long names shortened.
 
-Column names and file names are untrusted text: :func:`printable` makes control characters visible before they reach a
-terminal, a picture or a page (which escapes its own markup besides).
+Column names and file names are untrusted text. :func:`printable` makes control characters visible before they reach a
+terminal, a picture or a page; the page escapes its own markup as well.
 """
 
 from __future__ import annotations
@@ -11,23 +11,71 @@ from typing import Any
 __all__ = ["printable", "short_label", "shown"]
 
 _LONGEST_LABEL = 18
-#: Letters and signs that Unicode calls printable and nobody sees.
+#: Characters that Unicode counts as printable but that look blank.
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 
 
 def printable(text: Any) -> str:
-    r"""``text`` for a terminal, a picture or XML: control characters and the like become visible, as in ``\x1b``."""
+    r"""Text for a terminal, a picture or XML, with control characters made visible, as in ``\x1b``.
+
+    Parameters
+    ----------
+    text : object
+        Converted with ``str``.
+
+    Returns
+    -------
+    str
+        Printable characters only.
+
+    Examples
+    --------
+    >>> print(printable("red" + chr(27) + "[31m"))
+    red\x1b[31m
+    """
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(text))
 
 
 def shown(name: Any) -> str:
-    """``name`` for people: control characters visible, one that looks empty in quotes."""
+    """Name for people: control characters made visible, and a name that looks empty in quotes.
+
+    Parameters
+    ----------
+    name : object
+        Converted with ``str``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> shown("age"), shown(" ")
+    ('age', '" "')
+    """
     text = printable(name)
     return text if any(not c.isspace() and c not in _BLANK for c in text) else f'"{text}"'
 
 
 def short_label(name: Any, longest: int = _LONGEST_LABEL) -> str:
-    """``name`` for a box: as :func:`shown`, a long one without its middle."""
+    """Name for a box: as :func:`shown`, with the middle of a long name replaced by an ellipsis.
+
+    Parameters
+    ----------
+    name : object
+        Converted with ``str``.
+    longest : int
+        Largest number of characters.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> short_label("systolic_blood_pressure_at_rest")
+    'systolic_bl…t_rest'
+    """
     text = shown(name)
     if len(text) <= longest:
         return text

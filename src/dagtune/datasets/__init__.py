@@ -1,4 +1,4 @@
-"""Two real tables, in the package: ``load("sachs")`` and ``load("ames")``. docs/data.md says how they were made."""
+"""Two real tables, bundled: ``load("sachs")`` and ``load("ames")``. docs/data.md says how the files were made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,28 @@ __all__ = ["DATASETS", "Dataset", "load"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table ``X``, the ``graph`` held to be true (0/1, row causes column) or None, and where both come from."""
+    """A table, its reference graph, and where both come from.
+
+    Parameters
+    ----------
+    name : str
+        Name under which :func:`load` finds it.
+    X : DataFrame
+        The values, one column for each variable.
+    graph : DataFrame or None
+        The graph accepted as true (0/1, the row causes the column), or None if there is none.
+    source : str
+        Publication, and the file that the values were taken from.
+    licence : str
+        Full text of the licence of the table.
+    notes : str
+        What a user should know about rows, columns and graph.
+
+    Examples
+    --------
+    >>> load("sachs")
+    Dataset('sachs', 7466 rows, 11 columns, 20 edges)
+    """
 
     name: str
     X: pd.DataFrame
@@ -33,12 +54,42 @@ class Dataset:
 
 
 def load(name: str) -> Dataset:
-    """The named data set: "sachs" (7466 x 11, 20 edges) or "ames" (2930 x 11, no graph)."""
+    """Bundled data set by name.
+
+    Parameters
+    ----------
+    name : {"sachs", "ames"}
+        Or another name in :data:`DATASETS`.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If there is no such data set.
+
+    Examples
+    --------
+    >>> load("ames").X.shape
+    (2930, 11)
+    """
     return DATASETS[check_choice("data set", name, DATASETS)]()
 
 
 def sachs() -> Dataset:
-    """Proteins of human immune cells, raw values, 7466 cells x 11 molecules, with the 20 edges held to be true."""
+    """Proteins and phospholipids in human immune cells: 7466 cells, 11 raw measurements, 20 accepted edges.
+
+    Returns
+    -------
+    Dataset
+
+    References
+    ----------
+    K. Sachs, O. Perez, D. Pe'er, D. Lauffenburger, G. Nolan: Causal protein-signaling networks derived from
+    multiparameter single-cell data. Science 308 (2005).
+    """
     X = _table("sachs")
     return Dataset(
         name="sachs",
@@ -51,8 +102,8 @@ def sachs() -> Dataset:
         ),
         licence=_licence("sachs"),
         notes=(
-            "Several experimental conditions together, interventions included: rows are not draws from one "
-            "distribution. Columns are renamed: praf raf, pmek mek, plcg plc, PIP2 pip2, PIP3 pip3, p44/42 erk, "
+            "Rows from several experimental conditions, some with interventions, are pooled: they are not draws from "
+            "one distribution. Columns are renamed: praf raf, pmek mek, plcg plc, PIP2 pip2, PIP3 pip3, p44/42 erk, "
             "pakts473 akt, PKA pka, PKC pkc, P38 p38, pjnk jnk. The graph has 20 edges, as the OT paper counts them; "
             "the 18-edge graph in the same wheel has a cycle (plcg -> PIP2 -> PIP3 -> plcg), so it is not used."
         ),
@@ -60,7 +111,17 @@ def sachs() -> Dataset:
 
 
 def ames() -> Dataset:
-    """House sales in Ames, Iowa, 2006 to 2010: 2930 houses x 11 variables, no graph."""
+    """House sales in Ames, Iowa, 2006 to 2010: 2930 houses, 11 variables, no graph.
+
+    Returns
+    -------
+    Dataset
+
+    References
+    ----------
+    D. De Cock: Ames, Iowa: alternative to the Boston housing data as an end of semester regression project. Journal of
+    Statistics Education 19 (2011).
+    """
     return Dataset(
         name="ames",
         X=_table("ames"),
@@ -72,19 +133,19 @@ def ames() -> Dataset:
         ),
         licence=_licence("ames"),
         notes=(
-            "The 11 variables are ours, one for each thing a buyer asks about: the ground (lot_area, square feet), age "
-            "and upkeep (year_built, year_remodelled, condition from 1 very poor to 10), size (living_area, "
-            "basement_area, garage_area, square feet), what is inside (rooms and full baths above ground, fireplaces) "
-            "and the price paid (price, dollars). No column is a sum of others and none is categorical; condition, "
-            "rooms, baths and fireplaces are small whole numbers. The table leaves out the assessor's overall "
-            "quality, and so do we. The OT paper uses 11 variables and 12 edges that it attributes to Conrady and "
-            "Jouffe (2015); it lists neither, and neither was found in public text. These are not theirs, and there is "
-            "no true graph: graph is None."
+            "The 11 variables are our choice, one for each thing a buyer asks about: the ground (lot_area, square "
+            "feet), age and upkeep (year_built, year_remodelled, condition from 1 very poor to 10), size "
+            "(living_area, basement_area, garage_area, square feet), what is inside (rooms and full baths above "
+            "ground, fireplaces) and the price paid (price, dollars). No column is a sum of others and none is "
+            "categorical; condition, rooms, baths and fireplaces are small whole numbers. The source leaves out the "
+            "assessor's overall quality, and so do we. The OT paper uses 11 variables and 12 edges that it attributes"
+            " to Conrady and Jouffe (2015); it lists neither, and neither was found in public text. These are not "
+            "theirs, and there is no true graph: graph is None."
         ),
     )
 
 
-#: The data sets by name; open to a user's own.
+#: Functions that build each data set, by name; add your own here.
 DATASETS: dict[str, Callable[[], Dataset]] = {"sachs": sachs, "ames": ames}
 
 _SACHS_EFFECTS = {
@@ -101,7 +162,7 @@ _SACHS_EDGES = [(cause, effect) for cause, effects in _SACHS_EFFECTS.items() for
 
 
 def _table(name: str) -> pd.DataFrame:
-    """Numbers to the last digit: numpy reads decimals exactly, older pandas did not."""
+    """Values exact to the last digit: numpy parses decimals exactly, older versions of pandas do not."""
     packed = (resources.files(__package__) / f"{name}.csv.gz").read_bytes()
     header, *rows = gzip.decompress(packed).decode("ascii").splitlines()
     return pd.DataFrame(np.loadtxt(rows, delimiter=","), columns=header.split(","))

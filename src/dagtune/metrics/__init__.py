@@ -1,6 +1,13 @@
-"""How good a guessed graph is. Truth first, everywhere; ``A[i, j]`` true means ``i -> j``.
+"""How close a guessed graph is to the true one. The truth comes first everywhere; ``A[i, j]`` true means ``i -> j``.
 
-Graphs are matrices, DataFrames or networkx DiGraphs; names are matched when both sides have them.
+Graphs are matrices, DataFrames or networkx DiGraphs. Names are matched if both sides have them.
+
+Examples
+--------
+>>> truth = [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
+>>> guess = [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
+>>> shd(truth, guess), sid(truth, guess)
+(2, 3)
 """
 
 from dagtune.metrics.cpdag import cpdag

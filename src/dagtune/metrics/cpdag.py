@@ -1,7 +1,7 @@
-"""CPDAGs: the classes of DAGs that no observational independence tells apart.
+"""CPDAGs: classes of DAGs that imply the same conditional independences.
 
-A matrix holds both kinds of edges: ``A[i, j]`` alone is i -> j, ``A[i, j]`` and ``A[j, i]`` together is an undirected
-i - j.
+One matrix holds both kinds of edges: ``A[i, j]`` alone is i -> j, ``A[i, j]`` and ``A[j, i]`` together are an
+undirected edge i - j.
 """
 
 from __future__ import annotations
@@ -21,9 +21,36 @@ __all__ = ["ExtensionRange", "Range", "cpdag", "require_cpdag", "undirected_comp
 
 
 def cpdag(dag: Any) -> np.ndarray:
-    """Boolean (d, d) CPDAG of a DAG: its skeleton, directed where all DAGs of its Markov equivalence class agree.
+    """CPDAG of a DAG: its skeleton, directed where all DAGs of its Markov equivalence class agree.
 
-    The edges of v-structures i -> k <- j (i, j not adjacent) are directed, then Meek's rules until nothing changes.
+    The edges of v-structures i -> k <- j (i and j not adjacent) are directed, then Meek's rules are applied until
+    nothing changes.
+
+    Parameters
+    ----------
+    dag : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+
+    Returns
+    -------
+    ndarray of bool, shape (d, d)
+        An undirected edge is two entries.
+
+    Raises
+    ------
+    InputError
+        If the graph has a cycle.
+
+    References
+    ----------
+    C. Meek: Causal inference and causal explanation with background knowledge. UAI 1995.
+
+    Examples
+    --------
+    >>> cpdag([[0, 1, 0], [0, 0, 1], [0, 0, 0]]).astype(int)  # a chain: no direction is determined
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
     """
     matrix = as_matrix(dag)
     read_dag("graph", matrix, "only a DAG has a CPDAG", dag)
@@ -59,18 +86,18 @@ def meek(pattern: np.ndarray) -> np.ndarray:
 
 
 def undirected_components(graph: np.ndarray) -> list[tuple[int, ...]]:
-    """Nodes joined by undirected edges, a tuple for each component; a node without any stands alone."""
+    """Components of the undirected edges, as tuples of nodes; a node without undirected edges is its own component."""
     undirected = nx.from_numpy_array((graph & graph.T).astype(np.int8))
     return [tuple(sorted(component)) for component in nx.connected_components(undirected)]
 
 
 def require_cpdag(graph: np.ndarray) -> None:
-    """Refuse what is no CPDAG: orient it once, take that DAG's CPDAG, and compare."""
+    """Refuse a graph that is no CPDAG: direct it in one way, take the CPDAG of that DAG, and compare."""
     cure = "pass metrics.cpdag(dag), or a DAG"
     undirected = nx.from_numpy_array((graph & graph.T).astype(np.int8))
     if not nx.is_chordal(undirected):
         raise InputError(
-            f"the guess is no CPDAG: its undirected edges form a cycle of four or more without chord; {cure}"
+            f"the guess is no CPDAG: its undirected edges form a cycle of four or more nodes without a chord; {cure}"
         )
     dag = graph.copy()
     for component in undirected_components(graph):
@@ -85,11 +112,13 @@ def require_cpdag(graph: np.ndarray) -> None:
     except InputError:
         same = False
     if not same:
-        raise InputError(f"the guess is no CPDAG: its directed edges are not those its class of DAGs shares; {cure}")
+        raise InputError(
+            f"the guess is no CPDAG: its directed edges are not the ones that all DAGs of its class share; {cure}"
+        )
 
 
 def root_at(graph: np.ndarray, root: int, component: tuple[int, ...]) -> np.ndarray:
-    """Direct a component of undirected edges away from its root, and what Meek's rules then force inside it."""
+    """Direct a component of undirected edges away from its root, then apply Meek's rules inside it."""
     inside = np.ix_(component, component)
     part = graph[inside]
     part[:, component.index(root)] = False
@@ -100,7 +129,7 @@ def root_at(graph: np.ndarray, root: int, component: tuple[int, ...]) -> np.ndar
 
 @dataclass(frozen=True)
 class Range:
-    """Smallest and largest total cost over the DAGs of a component; ``exact`` unless they were sampled."""
+    """Smallest and largest total cost over the DAGs of a component; ``exact`` unless the DAGs were sampled."""
 
     lower: int
     upper: int
@@ -110,9 +139,10 @@ class Range:
 class ExtensionRange:
     """Range of sum_i cost(i, parents of i) over the DAGs of a CPDAG, component by component.
 
-    A component of undirected edges has one root in each of its DAGs. Rooting it directs some edges and leaves smaller
-    components, again independent of each other: the best over all roots of the directed part's cost plus the best of
-    what is left. Equal remainders are solved once.
+    In each DAG, a component of undirected edges has exactly one root. Choosing the root directs some edges and leaves
+    smaller components that are again independent of each other. The minimum is therefore, over all roots, the cost of
+    the directed part plus the minima of the remaining components; the maximum likewise. Equal remainders are solved
+    once.
     """
 
     def __init__(
@@ -137,6 +167,7 @@ class ExtensionRange:
         return Range(lower, upper, exact=True)
 
     def _search(self, graph: np.ndarray, component: tuple[int, ...]) -> tuple[int, int]:
+        """Minimum and maximum over the DAGs of a component, by recursion over its roots."""
         if len(component) == 1:
             total = self._cost_of(graph, component[0])
             return total, total
@@ -153,22 +184,23 @@ class ExtensionRange:
         return self._solved[key]
 
     def _sample(self, graph: np.ndarray, component: tuple[int, ...]) -> int:
-        """Total cost of one DAG, its roots drawn uniformly."""
+        """Total cost of one DAG whose roots are drawn uniformly."""
         if len(component) == 1:
             return self._cost_of(graph, component[0])
         rooted = root_at(graph, component[int(self._rng.random() * len(component))], component)
         return sum(self._sample(rooted, part) for part in _parts(rooted, component))
 
     def _cost_of(self, graph: np.ndarray, node: int) -> int:
+        """Cost of one node with the parents that it has in a graph."""
         return self._cost(node, frozenset(np.flatnonzero(graph[:, node]).tolist()))
 
 
 class _TooManyError(Exception):
-    """The component has more remainders than the limit."""
+    """The component has more remainders than the limit allows."""
 
 
 def _parts(graph: np.ndarray, component: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """What is still undirected inside a component, as smaller components; a node that is settled stands alone."""
+    """Components of what is still undirected inside a component; a node without undirected edges is one of them."""
     inside = undirected_components(graph[np.ix_(component, component)])
     return [tuple(component[v] for v in part) for part in inside]
 

@@ -1,6 +1,6 @@
-"""Edge by edge: AuPR, average precision, structural Hamming distance, precision, recall, F1.
+"""Measures that compare edge by edge: AuPR, average precision, structural Hamming distance, precision, recall, F1.
 
-e is the number of true edges, d the number of nodes, P precision, R recall.
+In the formulas, e is the number of true edges, d the number of nodes, P precision and R recall.
 """
 
 from __future__ import annotations
@@ -17,30 +17,100 @@ __all__ = ["aupr", "average_precision", "f1", "precision", "recall", "shd"]
 
 
 def aupr(truth: Any, guess: Any) -> float:
-    """Area under the precision-recall curve as cdt and the paper compute it: trapezoids, diagonal included.
+    """Area under the precision-recall curve as the package cdt and the paper compute it: trapezoids, with the diagonal.
 
-    ``guess`` is a graph or a matrix of edge scores (larger is surer, 0 is no edge). For a graph with edges the area is
-    R (1 + P) / 2 + (1 - R) (P + e / d^2) / 2. The *empty* graph gets (1 + e / d^2) / 2, more than most methods: the
-    trapezoid from "nothing guessed, precision 1" to "everything guessed" pays it for silence. nan without true edges.
+    For a graph with at least one edge the area is R (1 + P) / 2 + (1 - R) (P + e / d^2) / 2. The *empty* graph gets
+    (1 + e / d^2) / 2, more than most methods: the trapezoid from "nothing guessed, precision 1" to "everything guessed"
+    rewards guessing nothing. Read it beside :func:`average_precision`.
+
+    Parameters
+    ----------
+    truth : array-like, DataFrame or networkx.DiGraph
+        The true graph.
+    guess : array-like, DataFrame or networkx.DiGraph
+        A graph, or a matrix of edge scores: larger means more certain, 0 means no edge.
+
+    Returns
+    -------
+    float
+        From 0 to 1; nan if the truth has no edges.
+
+    Raises
+    ------
+    InputError
+        If the graphs have different nodes, or a score is negative or missing.
+
+    Examples
+    --------
+    >>> truth = [[0, 1], [0, 0]]
+    >>> aupr(truth, truth), aupr(truth, [[0, 0], [0, 0]])
+    (1.0, 0.625)
     """
     found, recalled = _precision_recall(truth, guess)
     return float((np.diff(recalled) * (found[1:] + found[:-1]) / 2).sum())
 
 
 def average_precision(truth: Any, guess: Any) -> float:
-    """sum_k (R_k - R_{k-1}) P_k over falling thresholds, diagonal included: steps, where AuPR has trapezoids.
+    """Average precision, sum_k (R_k - R_{k-1}) P_k over decreasing thresholds, diagonal included.
 
-    For a graph with edges it is R P + (1 - R) e / d^2, for the empty graph e / d^2. nan without true edges.
+    The curve is that of :func:`aupr`, integrated in steps instead of trapezoids. For a graph with at least one edge it
+    is R P + (1 - R) e / d^2, for the empty graph e / d^2.
+
+    Parameters
+    ----------
+    truth : array-like, DataFrame or networkx.DiGraph
+        The true graph.
+    guess : array-like, DataFrame or networkx.DiGraph
+        A graph, or a matrix of edge scores: larger means more certain, 0 means no edge.
+
+    Returns
+    -------
+    float
+        From 0 to 1; nan if the truth has no edges.
+
+    Raises
+    ------
+    InputError
+        If the graphs have different nodes, or a score is negative or missing.
+
+    Examples
+    --------
+    >>> truth = [[0, 1], [0, 0]]
+    >>> average_precision(truth, truth), average_precision(truth, [[0, 0], [0, 0]])
+    (1.0, 0.25)
     """
     found, recalled = _precision_recall(truth, guess)
     return float((np.diff(recalled) * found[1:]).sum())
 
 
 def shd(truth: Any, guess: Any, *, reversal: int = 1) -> int:
-    """Structural Hamming distance: pairs of nodes that are joined differently; an edge turned round costs ``reversal``.
+    """Structural Hamming distance: the number of node pairs that the two graphs join differently.
 
-    ``reversal=2`` counts the matrix entries that differ. An undirected edge (both entries) against a directed one
-    costs 1 either way.
+    Parameters
+    ----------
+    truth, guess : array-like, DataFrame or networkx.DiGraph
+        Graphs; both entries of a pair together are an undirected edge.
+    reversal : {1, 2}
+        Cost of a reversed edge. With 2 the distance is the number of matrix entries that differ. An undirected edge
+        against a directed one costs 1 in both cases.
+
+    Returns
+    -------
+    int
+        0 is best.
+
+    Raises
+    ------
+    InputError
+        If the graphs have different nodes, or ``reversal`` is neither 1 nor 2.
+
+    References ---------- I. Tsamardinos, L. Brown, C. Aliferis: The max-min hill-climbing Bayesian network structure
+    learning algorithm. Machine Learning 65 (2006).
+
+    Examples
+    --------
+    >>> shd([[0, 1], [0, 0]], [[0, 0], [1, 0]]), shd([[0, 1], [0, 0]], [[0, 0], [1, 0]], reversal=2)
+    (1, 2)
     """
     if reversal not in (1, 2):
         raise InputError(f"reversal must be 1 or 2, not {reversal!r}")
@@ -50,25 +120,94 @@ def shd(truth: Any, guess: Any, *, reversal: int = 1) -> int:
 
 
 def precision(truth: Any, guess: Any, *, skeleton: bool = False) -> float:
-    """True guessed edges / guessed edges; nan for the empty guess. ``skeleton=True`` ignores directions."""
+    """Share of the guessed edges that are true.
+
+    Parameters
+    ----------
+    truth, guess : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    skeleton : bool
+        Whether to ignore directions.
+
+    Returns
+    -------
+    float
+        From 0 to 1; nan if no edge is guessed.
+
+    Raises
+    ------
+    InputError
+        If the graphs have different nodes.
+
+    Examples
+    --------
+    >>> precision([[0, 1], [0, 0]], [[0, 0], [1, 0]]), precision([[0, 1], [0, 0]], [[0, 0], [1, 0]], skeleton=True)
+    (0.0, 1.0)
+    """
     hits, guessed, _ = _counts(truth, guess, skeleton)
     return hits / guessed if guessed else float("nan")
 
 
 def recall(truth: Any, guess: Any, *, skeleton: bool = False) -> float:
-    """True guessed edges / true edges; nan for a truth without edges. ``skeleton=True`` ignores directions."""
+    """Share of the true edges that are guessed.
+
+    Parameters
+    ----------
+    truth, guess : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    skeleton : bool
+        Whether to ignore directions.
+
+    Returns
+    -------
+    float
+        From 0 to 1; nan if the truth has no edges.
+
+    Raises
+    ------
+    InputError
+        If the graphs have different nodes.
+
+    Examples
+    --------
+    >>> recall([[0, 1, 1], [0, 0, 0], [0, 0, 0]], [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
+    0.5
+    """
     hits, _, true = _counts(truth, guess, skeleton)
     return hits / true if true else float("nan")
 
 
 def f1(truth: Any, guess: Any, *, skeleton: bool = False) -> float:
-    """2 hits / (guessed edges + true edges); nan when there are neither. ``skeleton=True`` ignores directions."""
+    """F1: harmonic mean of precision and recall, 2 hits / (guessed edges + true edges).
+
+    Parameters
+    ----------
+    truth, guess : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    skeleton : bool
+        Whether to ignore directions.
+
+    Returns
+    -------
+    float
+        From 0 to 1; nan if neither graph has edges.
+
+    Raises
+    ------
+    InputError
+        If the graphs have different nodes.
+
+    Examples
+    --------
+    >>> f1([[0, 1, 1], [0, 0, 1], [0, 0, 0]], [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
+    0.5
+    """
     hits, guessed, true = _counts(truth, guess, skeleton)
     return 2 * hits / (guessed + true) if guessed + true else float("nan")
 
 
 def _counts(truth: Any, guess: Any, skeleton: bool) -> tuple[int, int, int]:
-    """How many edges are right, guessed, true."""
+    """Numbers of correct, guessed and true edges."""
     true, guessed = read_pair(truth, guess)
     if skeleton:
         true, guessed = np.triu(skeleton_of(true)), np.triu(skeleton_of(guessed))
@@ -76,9 +215,9 @@ def _counts(truth: Any, guess: Any, skeleton: bool) -> tuple[int, int, int]:
 
 
 def _precision_recall(truth: Any, guess: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Precision and recall of "score at least s" for each score s that occurs, s falling, after the point (1, 0).
+    """Precision and recall of "score at least s" for each score s that occurs, s decreasing, after the point (1, 0).
 
-    Over all d^2 entries; scikit-learn's precision_recall_curve, in the other direction. nan without true edges.
+    Computed over all d^2 entries, as scikit-learn's precision_recall_curve in reverse. nan if the truth has no edges.
     """
     true, scores = read_scores(truth, guess)
     if not true.any():

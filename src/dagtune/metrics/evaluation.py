@@ -15,7 +15,19 @@ __all__ = ["Evaluation", "evaluate"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The measures by name; undefined ones (precision of an empty guess) are nan. ``print`` shows a table."""
+    """Every measure by name; ``print`` shows a table. A measure that is undefined is nan (precision of an empty guess).
+
+    Parameters
+    ----------
+    nodes, true_edges, guessed_edges : int
+        Sizes of the two graphs.
+    sid, shd, order_divergence : int
+        Distances; 0 is best.
+    aupr, average_precision, precision, recall, f1 : float
+        Measures of directed edges; 1 is best.
+    skeleton_precision, skeleton_recall, skeleton_f1 : float
+        The same without directions.
+    """
 
     nodes: int
     true_edges: int
@@ -33,7 +45,12 @@ class Evaluation:
     skeleton_f1: float
 
     def as_dict(self) -> dict[str, float]:
-        """Plain numbers by name, in the order of the table."""
+        """The measures as plain numbers by name, in the order of the table.
+
+        Returns
+        -------
+        dict of str to float
+        """
         return asdict(self)
 
     def __str__(self) -> str:
@@ -57,13 +74,36 @@ class Evaluation:
 def evaluate(
     truth: Any, guess: Any, *, scores: Any = None, cyclic: Literal["refuse", "parents"] = "refuse"
 ) -> Evaluation:
-    """Every measure of ``guess`` (a graph) against ``truth`` (a DAG), names matched when both sides have them.
+    """Compare a guess with the truth by every measure.
 
-    ``scores``, where the method gives edge scores, replace the 0/1 guess in AuPR and average precision. ``cyclic`` is
-    handed to :func:`~dagtune.metrics.sid`.
+    Parameters
+    ----------
+    truth : array-like, DataFrame or networkx.DiGraph
+        The true DAG.
+    guess : array-like, DataFrame or networkx.DiGraph
+        The guessed graph. Names are matched if both sides have them.
+    scores : array-like or DataFrame, optional
+        Edge scores of the method, which replace the 0/1 guess in AuPR and average precision.
+    cyclic : {"refuse", "parents"}
+        What to do with a cyclic guess; see :func:`~dagtune.metrics.sid`.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    InputError
+        If the truth has a cycle, the graphs have different nodes, or the guess has a cycle and ``cyclic`` is "refuse".
+
+    Examples
+    --------
+    >>> found = evaluate([[0, 1, 1], [0, 0, 1], [0, 0, 0]], [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
+    >>> found.shd, found.sid, found.precision
+    (1, 1, 1.0)
     """
     true, guessed = read_pair(truth, guess)
-    intervened = sid(truth, guess, cyclic=cyclic)  # from the graphs as given: its refusal names nodes
+    intervened = sid(truth, guess, cyclic=cyclic)  # from the graphs as given, so that an error can name the nodes
     ranked = guessed if scores is None else read_scores(truth, scores)[1]
     return Evaluation(
         nodes=len(true),

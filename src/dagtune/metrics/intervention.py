@@ -1,10 +1,10 @@
-"""Structural intervention distance (Peters and Buhlmann 2015).
+"""Structural intervention distance (Peters and Bühlmann 2015).
 
-SID(truth, guess) counts the ordered pairs (i, j) for which the guess gets the effect of intervening on i wrong. Let Z
-be the parents of i in the guess. If j is in Z, the guess says "no effect", which is wrong when j is a descendant of i
-in the truth. Otherwise it is wrong when Z is not a valid adjustment set in the truth: Z holds a descendant of a node
-(other than i) on a causal path from i to j, or leaves a non-causal path from i to j open. Only the guess's parent sets
-enter, so the count is a sum over nodes i; the bounds for a CPDAG and the score of a cyclic guess rest on that.
+SID(truth, guess) counts the ordered pairs (i, j) for which the guess implies a wrong effect of intervening on i. Let Z
+be the parents of i in the guess. If j is in Z, the guess says "no effect", which is wrong if j is a descendant of i in
+the truth. Otherwise the effect is wrong if Z is no valid adjustment set in the truth: Z contains a descendant of a node
+(other than i) on a causal path from i to j, or leaves a non-causal path from i to j open. Only the parent sets of the
+guess matter, so the count is a sum over nodes i. The bounds for a CPDAG and the score of a cyclic guess rest on that.
 """
 
 from __future__ import annotations
@@ -28,8 +28,15 @@ __all__ = ["SidBounds", "sid", "sid_bounds", "sid_mistakes"]
 class SidBounds:
     """Smallest and largest SID over the DAGs of a CPDAG.
 
-    ``exact`` is False when a component had too many DAGs to go through: the bounds then come from ``sampled`` of them,
-    and the true ones may lie further out.
+    Parameters
+    ----------
+    lower, upper : int
+        The bounds.
+    exact : bool
+        False if a component had too many DAGs to enumerate: the bounds then come from a sample, and the true range may
+        be wider.
+    sampled : int
+        Number of sampled DAGs; 0 if exact.
     """
 
     lower: int
@@ -43,10 +50,40 @@ class SidBounds:
 
 
 def sid(truth: Any, guess: Any, *, cyclic: Literal["refuse", "parents"] = "refuse") -> int:
-    """Structural intervention distance: 0 is best, d (d - 1) worst; extra edges cost nothing if the order is right.
+    """Structural intervention distance.
 
-    A cyclic guess is refused with its cycle named, or with ``cyclic="parents"`` scored from its parent sets. For a
-    CPDAG see :func:`sid_bounds`.
+    The number of ordered pairs (i, j) for which the guess implies a wrong effect of intervening on i. Extra edges cost
+    nothing as long as the order is right: the complete DAG of a correct order has SID 0. Read it beside :func:`shd` or
+    precision.
+
+    Parameters
+    ----------
+    truth : array-like, DataFrame or networkx.DiGraph
+        The true DAG.
+    guess : array-like, DataFrame or networkx.DiGraph
+        The guessed graph; for a CPDAG see :func:`sid_bounds`.
+    cyclic : {"refuse", "parents"}
+        Whether to refuse a cyclic guess (the message names the cycle) or to score its parent sets.
+
+    Returns
+    -------
+    int
+        From 0 (best) to d (d - 1).
+
+    Raises
+    ------
+    InputError
+        If the truth has a cycle, the graphs have different nodes, or the guess has a cycle and ``cyclic`` is "refuse".
+
+    References
+    ----------
+    J. Peters, P. Bühlmann: Structural intervention distance for evaluating causal graphs. Neural Computation 27 (2015).
+
+    Examples
+    --------
+    >>> chain, reversed_chain = [[0, 1, 0], [0, 0, 1], [0, 0, 0]], [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    >>> sid(chain, chain), sid(chain, reversed_chain)
+    (0, 6)
     """
     check_choice("cyclic", cyclic, ("refuse", "parents"))
     true, guessed = read_pair(truth, guess)
@@ -60,9 +97,30 @@ def sid(truth: Any, guess: Any, *, cyclic: Literal["refuse", "parents"] = "refus
 
 
 def sid_mistakes(truth: Any, guess: Any) -> np.ndarray:
-    """Boolean (d, d): entry [i, j] says that the guess gets the effect of i on j wrong; its sum is the SID.
+    """Pairs for which the guess implies a wrong effect.
 
-    A cyclic guess is scored from its parent sets.
+    Parameters
+    ----------
+    truth : array-like, DataFrame or networkx.DiGraph
+        The true DAG.
+    guess : array-like, DataFrame or networkx.DiGraph
+        The guessed graph; a cyclic one is scored from its parent sets.
+
+    Returns
+    -------
+    ndarray of bool, shape (d, d)
+        Entry [i, j] is true if the effect of i on j is wrong; the sum is the SID.
+
+    Raises
+    ------
+    InputError
+        If the truth has a cycle, or the graphs have different nodes.
+
+    Examples
+    --------
+    >>> sid_mistakes([[0, 1], [0, 0]], [[0, 0], [1, 0]])
+    array([[False,  True],
+           [ True, False]])
     """
     true, guessed = read_pair(truth, guess)
     read_dag("truth", true, "SID needs a DAG as truth", truth)
@@ -70,12 +128,40 @@ def sid_mistakes(truth: Any, guess: Any) -> np.ndarray:
 
 
 def sid_bounds(truth: Any, cpdag: Any, *, limit: int = 2000, samples: int = 1000, rng: Any = 0) -> SidBounds:
-    """Smallest and largest SID over the DAGs of a CPDAG; ``A[i, j]`` and ``A[j, i]`` together are an undirected i - j.
+    """Smallest and largest SID over the DAGs of a CPDAG.
 
-    The components of undirected edges can be oriented independently of each other, so the bounds are sums over them.
-    A component is searched exactly, root by root, while that takes at most ``limit`` steps (ten nodes that are all
-    joined take 1013); beyond, ``samples`` of its DAGs are drawn, and the result says so. A graph that is neither a DAG
-    nor a CPDAG is refused.
+    Components of undirected edges can be directed independently of each other, so the bounds are sums over components.
+
+    Parameters
+    ----------
+    truth : array-like, DataFrame or networkx.DiGraph
+        The true DAG.
+    cpdag : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` and ``A[j, i]`` together are an undirected edge i - j. A DAG is accepted too.
+    limit : int
+        A component is searched exactly, root by root, as long as that takes at most this many steps (a complete
+        component of ten nodes takes 1013).
+    samples : int
+        Number of DAGs drawn from a component beyond that limit.
+    rng : int, Generator or None
+        Seed for that sample.
+
+    Returns
+    -------
+    SidBounds
+        Says whether the bounds are exact.
+
+    Raises
+    ------
+    InputError
+        If the truth has a cycle, the graphs have different nodes, or the guess is neither a DAG nor a CPDAG.
+
+    Examples
+    --------
+    >>> from dagtune.metrics import cpdag
+    >>> chain = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    >>> print(sid_bounds(chain, cpdag(chain)))
+    SID 0 to 6 (exact)
     """
     check_count("limit", limit)
     check_count("samples", samples)
@@ -98,7 +184,7 @@ def sid_bounds(truth: Any, cpdag: Any, *, limit: int = 2000, samples: int = 1000
 
 
 def _gadjid_sid(true: np.ndarray, guessed: np.ndarray) -> int:
-    """gadjid wants int8, and panics past ``except Exception`` on what is not a DAG: both sides are DAGs by now."""
+    """SID of two DAGs by gadjid, which wants int8 and panics past ``except Exception`` if one is no DAG."""
     if len(true) < 2:
         return 0
     _, mistakes = gadjid.sid(true.astype(np.int8), guessed.astype(np.int8), edge_direction="from row to column")
@@ -106,7 +192,7 @@ def _gadjid_sid(true: np.ndarray, guessed: np.ndarray) -> int:
 
 
 def _cached_cost(true: np.ndarray) -> Callable[[int, frozenset[int]], int]:
-    """(node, parents in the guess) -> its number of mistakes, each computed once."""
+    """Function (node, parents in the guess) -> number of mistakes that computes each value once."""
     known: dict[tuple[int, frozenset[int]], int] = {}
 
     def cost(node: int, parents: frozenset[int]) -> int:
@@ -121,11 +207,11 @@ def _cached_cost(true: np.ndarray) -> Callable[[int, frozenset[int]], int]:
 
 
 def _mistakes(true: np.ndarray, nodes: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Boolean (nodes, d): is the effect of nodes[r] on j wrong when Z[r] is taken for the parents of nodes[r]?
+    """Boolean (nodes, d): whether the effect of nodes[r] on j is wrong if Z[r] are taken as the parents of nodes[r].
 
-    All rows walk the truth at once, from i along every path that Z leaves open. A step is remembered by where it
-    arrived and how: ``causal``, along i -> ... -> v; ``down``, by an arrow into v after the path had left the causal
-    way; ``up``, against an arrow out of v. A walk never comes back to i.
+    All rows walk the truth at once, from i along every path that Z leaves open. The state of a walk is the node v it
+    reached and how: ``causal``, along i -> ... -> v; ``down``, by an arrow into v after the path had left the causal
+    way; ``up``, against an arrow out of v. A walk never returns to i.
     """
     d = len(true)
     rows = np.arange(len(nodes))
@@ -133,7 +219,7 @@ def _mistakes(true: np.ndarray, nodes: np.ndarray, Z: np.ndarray) -> np.ndarray:
     below = reach | np.eye(d, dtype=bool)
     A = true.astype(np.float32)
     free = ~Z
-    opens = _any_product(Z, below.T)  # v is in Z or has a descendant in Z: a collider at v is open
+    opens = _any_product(Z, below.T)  # v or a descendant of v is in Z: a collider at v is open
     away = np.ones((len(nodes), d), dtype=bool)
     away[rows, nodes] = False
 
@@ -148,7 +234,7 @@ def _mistakes(true: np.ndarray, nodes: np.ndarray, Z: np.ndarray) -> np.ndarray:
             break
         causal, up, down = more_causal, more_up, more_down
 
-    # Forbidden: v lies on a causal path from i to j and something in Z is v or below it.
+    # Forbidden: v is on a causal path from i to j, and v or a descendant of v is in Z.
     forbidden = _any_product(reach[nodes] & opens, below)
     return np.where(Z, reach[nodes], forbidden | up | down) & away
 

@@ -1,7 +1,11 @@
-"""Random graphs, data from them by named models, and how far such data can be sorted.
+"""Random graphs, data from named models, and how much sorting alone reveals about such data.
 
+Examples
+--------
 >>> graph = random_dag(10, 40, rng=0)
 >>> X = sample(graph, model="tanh", n=100, recipe="printed", rng=0)
+>>> X.shape
+(100, 10)
 """
 
 from dagtune.simulate.generate import Simulation, sample, simulate

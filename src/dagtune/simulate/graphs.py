@@ -1,8 +1,7 @@
-"""Random DAGs, and the paper's five sizes. ``A[i, j]`` true means ``i -> j``.
+"""Random DAGs, and the five sizes used in the paper. ``A[i, j]`` true means ``i -> j``.
 
-Every function draws the causal order first, then the edges, from uniform numbers only: the same seed gives the same
-graph on any machine. ``order`` fixes the causal order instead (positions, causes first) and leaves the edges' draw as
-it is.
+Every function draws the causal order first, then the edges, from uniform random numbers only, so that a seed gives the
+same graph on any machine. ``order`` fixes the causal order instead and leaves the draws of the edges unchanged.
 """
 
 from __future__ import annotations
@@ -22,14 +21,20 @@ __all__ = ["SIZES", "Size", "erdos_renyi_dag", "random_dag", "scale_free_dag"]
 
 @dataclass(frozen=True)
 class Size:
-    """One setting of the paper's Section V-D: how many nodes, edges and rows."""
+    """One setting of the paper's Section V-D.
+
+    Parameters
+    ----------
+    nodes, edges, rows : int
+        Size of the graph and of the table.
+    """
 
     nodes: int
     edges: int
     rows: int
 
 
-#: The paper's five settings, by their number of nodes.
+#: The five settings of the paper, named after their number of nodes.
 SIZES = {
     "d10": Size(nodes=10, edges=40, rows=100),
     "d20": Size(nodes=20, edges=100, rows=400),
@@ -40,7 +45,32 @@ SIZES = {
 
 
 def random_dag(nodes: int, edges: int, *, order: Sequence[int] | None = None, rng: Any = None) -> np.ndarray:
-    """Boolean DAG with exactly ``edges`` edges: a uniformly random order, then a uniformly random set of its pairs."""
+    """Random DAG with a given number of edges.
+
+    Parameters
+    ----------
+    nodes, edges : int
+        Number of nodes and exact number of edges.
+    order : sequence of int, optional
+        Causal order, causes first. Default: uniformly random.
+    rng : int, Generator or None
+        Seed for all random draws.
+
+    Returns
+    -------
+    ndarray of bool, shape (nodes, nodes)
+        A uniformly random set of ``edges`` of the pairs that the order allows; ``A[i, j]`` means ``i -> j``.
+
+    Raises
+    ------
+    InputError
+        If a DAG of this size can't have so many edges, or ``order`` is no permutation.
+
+    Examples
+    --------
+    >>> int(random_dag(10, 40, rng=0).sum())
+    40
+    """
     nodes = check_count("nodes", nodes)
     most = nodes * (nodes - 1) // 2
     if check_count("edges", edges, least=0) > most:
@@ -59,20 +89,77 @@ def random_dag(nodes: int, edges: int, *, order: Sequence[int] | None = None, rn
 def erdos_renyi_dag(
     nodes: int, probability: float, *, order: Sequence[int] | None = None, rng: Any = None
 ) -> np.ndarray:
-    """Boolean DAG: a uniformly random order, each of its pairs an edge with ``probability``, independently."""
+    """Random DAG in which every possible edge has the same probability, independently.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    probability : float
+        Probability of each edge that the order allows, from 0 to 1.
+    order : sequence of int, optional
+        Causal order, causes first. Default: uniformly random.
+    rng : int, Generator or None
+        Seed for all random draws.
+
+    Returns
+    -------
+    ndarray of bool, shape (nodes, nodes)
+        ``A[i, j]`` means ``i -> j``.
+
+    Raises
+    ------
+    InputError
+        If ``probability`` is not between 0 and 1, or ``order`` is no permutation.
+
+    Examples
+    --------
+    >>> int(erdos_renyi_dag(4, 1.0, rng=0).sum())
+    6
+    """
     nodes = check_count("nodes", nodes)
     if not 0 <= probability <= 1:
-        raise InputError(f"probability must lie between 0 and 1, not {probability!r}")
+        raise InputError(f"probability must be between 0 and 1, not {probability!r}")
     rng = np.random.default_rng(rng)
     pairs = _pairs(nodes, order, rng)
     return pairs & (portable.uniform(rng, (nodes, nodes)) < probability)
 
 
 def scale_free_dag(nodes: int, links: int, *, order: Sequence[int] | None = None, rng: Any = None) -> np.ndarray:
-    """Boolean DAG by preferential attachment (Barabasi and Albert): hubs among the causes.
+    """Random DAG by preferential attachment: a few nodes cause many others.
 
-    Nodes arrive in causal order. Each takes ``links`` of the nodes before it as parents (all of them while they are
-    fewer), without repetition, one with weight 1 + its number of edges so far.
+    Nodes are added in causal order. Each chooses ``links`` different parents among the nodes before it (all of them
+    while there are fewer), each with weight 1 + its number of edges so far.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    links : int
+        Number of parents of a node, from 1 to ``nodes - 1``.
+    order : sequence of int, optional
+        Causal order, causes first. Default: uniformly random.
+    rng : int, Generator or None
+        Seed for all random draws.
+
+    Returns
+    -------
+    ndarray of bool, shape (nodes, nodes)
+        ``A[i, j]`` means ``i -> j``.
+
+    Raises
+    ------
+    InputError
+        If ``links`` is out of range, or ``order`` is no permutation.
+
+    References
+    ----------
+    A.-L. Barabási, R. Albert: Emergence of scaling in random networks. Science 286 (1999).
+
+    Examples
+    --------
+    >>> int(scale_free_dag(6, 2, rng=0).sum(axis=0).max())
+    2
     """
     nodes = check_count("nodes", nodes)
     links = check_count("links", links, most=max(nodes - 1, 1))
@@ -82,7 +169,7 @@ def scale_free_dag(nodes: int, links: int, *, order: Sequence[int] | None = None
     degree = np.zeros(nodes)
     for position in range(1, nodes):
         before = arrival[:position]
-        # The smallest of independent exponential times with rates w: a draw without repetition with weights w.
+        # The smallest of independent exponential times with rates w are a weighted draw without replacement.
         times = -portable.log(1.0 - portable.uniform(rng, position)) / (1.0 + degree[before])
         parents = before[np.argsort(times, kind="stable")[:links]]
         graph[parents, arrival[position]] = True
@@ -92,22 +179,22 @@ def scale_free_dag(nodes: int, links: int, *, order: Sequence[int] | None = None
 
 
 def _order(nodes: int, order: Sequence[int] | None, rng: np.random.Generator) -> np.ndarray:
-    """The order asked for, or a uniformly random one; either way the same number of draws is used up."""
+    """The given order, or a uniformly random one; both use up the same number of draws."""
     drawn = np.argsort(portable.uniform(rng, nodes), kind="stable")
     if order is None:
         return drawn
     if len(order) != nodes:
-        raise InputError(f"the order has {len(order)} positions for {nodes} nodes: give each of 0 to {nodes - 1} once")
+        raise InputError(f"the order has {len(order)} positions for {nodes} nodes: list each of 0 to {nodes - 1} once")
     return np.asarray(order)
 
 
 def _pairs(nodes: int, order: Sequence[int] | None, rng: np.random.Generator) -> np.ndarray:
-    """Every edge the order allows: the complete DAG."""
+    """Every edge that the order allows: its complete DAG."""
     return complete(_order(nodes, order, rng))
 
 
 def _nodes_for(edges: int) -> int:
-    """The smallest d with d (d - 1) / 2 >= edges."""
+    """Smallest d with d (d - 1) / 2 >= edges."""
     nodes = int(np.sqrt(2 * edges))
     while nodes * (nodes - 1) // 2 < edges:
         nodes += 1

@@ -1,15 +1,16 @@
-"""How a node comes from its parents: MODELS[name][recipe], open to a user's own by ``@register_model``.
+"""Equations of a node given its parents: ``MODELS[name][recipe]``. Add your own with ``@register_model``.
 
-A model is a function ``(node, rng) -> Mechanism``; its docstring is its formula. ``PA`` are the parents' values (rows,
-parents), parents by ascending position; ``e`` is the node's noise; ``+-U(0.5, 2)`` is uniform on [-2, -0.5] and
-[0.5, 2] together. Each node has a generator of its own and draws one number for each possible parent, so that a weight
-depends on the seed and its edge, not on the other edges.
+A model is a function ``(node, rng) -> Mechanism``; its docstring is its formula. ``PA`` are the values of the parents
+(rows, parents), parents by ascending position; ``e`` is the noise of the node; ``+-U(0.5, 2)`` is uniform on
+[-2, -0.5] and [0.5, 2] together. Each node has its own generator and draws one number for each possible parent, so that
+a weight depends on the seed and its edge, not on the other edges.
 
-Recipe ``printed`` is Section V-A of the paper, with what it leaves open settled: noise N(0, 1), a root is its noise
-(sigmoid-mix: beta sigmoid(e)), one weight an edge fixed for the data set, and the mixes choose one of their two
-formulas for each node with probability 1/2. Recipe ``released`` is what the authors' script computes: weights +1,
-roots by the same formula with an empty sum, and t is the node's position in the topological order, from 0. ``linear``,
-``gp`` and ``gp-joint`` are not in the paper; they follow the conventions of ``printed`` and stand under that name.
+Recipe ``printed`` is Section V-A of the paper. What the paper leaves open is fixed as follows: noise N(0, 1), a root
+equals its noise (sigmoid-mix: beta sigmoid(e)), one weight for each edge and data set, and the mixed models choose one
+of their two formulas for each node with probability 1/2. Recipe ``released`` is what the authors' script computes:
+weights +1, roots by the same formula with an empty sum, and t is the position of the node in the topological order,
+from 0. ``linear``, ``gp`` and ``gp-joint`` are not in the paper; they follow the conventions of ``printed`` and are
+listed under that recipe.
 """
 
 from __future__ import annotations
@@ -25,13 +26,25 @@ from dagtune.validation import InputError, check_choice
 
 __all__ = ["GP_FEATURES", "MODELS", "Mechanism", "Model", "Node", "find_model", "register_model", "signed_uniform"]
 
-#: Cosines in one draw of a Gaussian process.
+#: Number of cosines in one draw of a Gaussian process.
 GP_FEATURES = 100
 
 
 @dataclass(frozen=True)
 class Node:
-    """What a model may know of a node: its column, its parents' columns, its topological position t, and the sizes."""
+    """What a model may know about a node.
+
+    Parameters
+    ----------
+    column : int
+        Position of the node.
+    parents : ndarray of int
+        Positions of its parents, ascending.
+    t : int
+        Its position in the topological order, from 0.
+    nodes, rows : int
+        Size of the graph and of the table.
+    """
 
     column: int
     parents: np.ndarray
@@ -42,7 +55,19 @@ class Node:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """One node's equation: ``X = rule(PA, e)``, the numbers drawn for it, and the noise law it asks for."""
+    """Equation of one node: ``X = rule(PA, e)``.
+
+    Parameters
+    ----------
+    rule : callable
+        Function of the parents' values (rows, parents) and the noise (rows,) that returns the values of the node.
+    weights : dict of str to ndarray
+        The numbers drawn for the equation, by the letters of its formula.
+    noise : str
+        Name of the noise distribution that the recipe states, from :data:`NOISES`.
+    kind : str
+        Name of the formula, for models that choose among several.
+    """
 
     rule: Callable[[np.ndarray, np.ndarray], np.ndarray]
     weights: dict[str, np.ndarray] = field(default_factory=dict)
@@ -52,16 +77,46 @@ class Mechanism:
 
 Model = Callable[[Node, np.random.Generator], Mechanism]
 
-#: name -> recipe -> model.
+#: Models by name, then by recipe.
 MODELS: dict[str, dict[str, Model]] = {}
 
 
 def register_model(name: str, *, recipe: str = "printed") -> Callable[[Model], Model]:
-    """Decorator that adds a model to the registry; a name and recipe that are taken are refused."""
+    """Decorator that adds a model to :data:`MODELS`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+    recipe : str
+        Name of the variant.
+
+    Returns
+    -------
+    callable
+        Decorator for a function ``(node, rng) -> Mechanism``.
+
+    Raises
+    ------
+    InputError
+        If this name and recipe are already registered.
+
+    Examples
+    --------
+    >>> @register_model("cubic")
+    ... def cubic(node, rng):
+    ...     a = signed_uniform(rng, node.nodes)[node.parents]
+    ...     return Mechanism(lambda PA, e: PA**3 @ a + e, {"a": a})
+    >>> MODELS["cubic"]["printed"] is cubic
+    True
+    >>> del MODELS["cubic"]
+    """
 
     def add(model: Model) -> Model:
         if recipe in MODELS.get(name, {}):
-            raise InputError(f"model {name!r} has a recipe {recipe!r} already: choose another name or recipe")
+            raise InputError(
+                f"model {name!r} with recipe {recipe!r} is already registered: choose another name or recipe"
+            )
         MODELS.setdefault(name, {})[recipe] = model
         return model
 
@@ -69,7 +124,7 @@ def register_model(name: str, *, recipe: str = "printed") -> Callable[[Model], M
 
 
 def find_model(name: str, recipe: str) -> Model:
-    """The registered model; unknown names and recipes are refused with those that exist."""
+    """Registered model; an unknown name or recipe is refused with a list of the known ones."""
     recipes = MODELS[check_choice("model", name, MODELS)]
     if recipe not in recipes:
         others = [other for other, known in MODELS.items() if recipe in known]
@@ -80,7 +135,25 @@ def find_model(name: str, recipe: str) -> Model:
 
 
 def signed_uniform(rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray:
-    """+-U(0.5, 2): uniform on [-2, -0.5] and [0.5, 2] together."""
+    """Draws from +-U(0.5, 2): uniform on [-2, -0.5] and [0.5, 2] together.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of the draws.
+    shape : int or tuple of int
+        Shape of the result.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> weights = signed_uniform(np.random.default_rng(0), 1000)
+    >>> bool((abs(weights) >= 0.5).all() and (abs(weights) <= 2).all())
+    True
+    """
     u = 2.0 * portable.uniform(rng, shape) - 1.0
     return np.where(u < 0, -0.5, 0.5) + 1.5 * u
 
@@ -159,9 +232,9 @@ def abs_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
 def gaussian_process(node: Node, rng: np.random.Generator) -> Mechanism:
     """X = sum_j f_j(X_j) + e, each f_j a draw from a Gaussian process with kernel exp(-(x - x')^2 / 2).
 
-    Drawn as f(x) = sqrt(2 / M) sum_m a_m cos(omega_m x + phi_m), M = 100, a and omega ~ N(0, 1), phi ~ U(0, 2 pi): its
-    covariance over all draws is that kernel exactly, its law Gaussian as M grows. A function, not a vector of values:
-    the same f for any rows, and no kernel matrix to factor.
+    Drawn as f(x) = sqrt(2 / M) sum_m a_m cos(omega_m x + phi_m), M = 100, a and omega ~ N(0, 1), phi ~ U(0, 2 pi). Over
+    all draws its covariance is exactly that kernel, and its distribution becomes Gaussian as M grows. Each f is a
+    function, not a vector of values: it is the same for any rows, and there is no kernel matrix to factor.
     """
     shape = (node.nodes, GP_FEATURES)
     omega, phi, a = (part[node.parents] for part in _cosines(rng, shape))
@@ -180,7 +253,7 @@ def gaussian_process_joint(node: Node, rng: np.random.Generator) -> Mechanism:
     """X = f(PA) + e, f a draw from a Gaussian process of all parents with kernel exp(-|p - p'|^2 / 2).
 
     Drawn as f(p) = sqrt(2 / M) sum_m a_m cos(omega_m . p + phi_m), M = 100, a and omega ~ N(0, 1), phi ~ U(0, 2 pi); a
-    root is its noise.
+    root equals its noise.
     """
     phi, a = (part[0] for part in _cosines(rng, (1, GP_FEATURES))[1:])
     omega = portable.normal(rng, (node.nodes, GP_FEATURES))[node.parents]
@@ -199,7 +272,7 @@ def released_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
 
 @register_model("abs", recipe="released")
 def released_abs(node: Node, rng: np.random.Generator) -> Mechanism:
-    """X = sum_j b_j |X_j| + e, b ~ +-U(0.5, 2) drawn anew for every row and parent."""
+    """X = sum_j b_j |X_j| + e, b ~ +-U(0.5, 2) drawn again for every row and parent."""
     b = signed_uniform(rng, (node.rows, node.nodes))[:, node.parents]
     return Mechanism(lambda PA, e: portable.left_sum(b * np.abs(PA)) + e, {"b": b}, kind="abs")
 
@@ -225,7 +298,7 @@ def released_abs_tanh(node: Node, rng: np.random.Generator) -> Mechanism:
 
 
 def _mlp(node: Node, rng: np.random.Generator, *, hidden: int) -> Mechanism:
-    """X = sigmoid(PA W1) W2 + e; W1 is (parents, hidden), W2 has one weight a hidden unit; a root is its noise."""
+    """X = sigmoid(PA W1) W2 + e; W1 is (parents, hidden), W2 has one weight per hidden unit; a root is its noise."""
     W1 = signed_uniform(rng, (node.nodes, hidden))[node.parents]
     W2 = signed_uniform(rng, hidden)
 
@@ -245,12 +318,12 @@ def _coin(rng: np.random.Generator) -> bool:
 
 
 def _weighted(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """values @ weights for (rows, terms) values, added first to last."""
+    """values @ weights for (rows, terms) values, summed from first to last."""
     return portable.left_sum(values * weights)
 
 
 def _product(PA: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """PA @ W, (rows, parents) by (parents, hidden), added parent by parent: BLAS would add in its own order."""
+    """PA @ W, (rows, parents) by (parents, hidden), summed parent by parent; the order of a sum in BLAS varies."""
     total = np.zeros((len(PA), W.shape[1]))
     for j in range(len(W)):
         total += np.multiply.outer(PA[:, j], W[j])

@@ -1,4 +1,4 @@
-"""Noise laws. Each has mean 0 and variance 1 unless its name says ``raw``; NOISES is open to a user's own."""
+"""Noise distributions. Each has mean 0 and variance 1 unless its name starts with ``raw``. Add your own to NOISES."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from dagtune.simulate import portable
 
-__all__ = ["NOISES", "NoiseLaw"]
+__all__ = ["NOISES", "NoiseDistribution"]
 
-#: A noise law: (generator, rows) -> that many independent draws.
-NoiseLaw = Callable[[np.random.Generator, int], np.ndarray]
+#: A noise distribution: (generator, rows) -> that many independent draws.
+NoiseDistribution = Callable[[np.random.Generator, int], np.ndarray]
 
 
 def gaussian(rng: np.random.Generator, rows: int) -> np.ndarray:
@@ -31,7 +31,7 @@ def exponential(rng: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def raw_exponential(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """Exp(1), mean 1: what the released script adds."""
+    """Exp(1), mean 1: the noise of the authors' released script."""
     return -portable.log(1.0 - portable.uniform(rng, rows))
 
 
@@ -42,13 +42,13 @@ def laplace(rng: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def t3(rng: np.random.Generator, rows: int) -> np.ndarray:
-    """Student's t with 3 degrees of freedom over its deviation sqrt 3: z_0 / sqrt(z_1^2 + z_2^2 + z_3^2)."""
+    """Student's t with 3 degrees of freedom over its standard deviation sqrt 3: z_0 / sqrt(z_1^2 + z_2^2 + z_3^2)."""
     z = portable.normal(rng, (rows, 4))
     return z[:, 0] / np.sqrt(portable.left_sum(z[:, 1:] ** 2))
 
 
-#: The laws by name.
-NOISES: dict[str, NoiseLaw] = {
+#: The distributions by name.
+NOISES: dict[str, NoiseDistribution] = {
     "gaussian": gaussian,
     "uniform": uniform,
     "exponential": exponential,

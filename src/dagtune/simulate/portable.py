@@ -1,9 +1,9 @@
-"""exp, log, tanh, sigmoid, sin, cos and normal draws that are alike on every machine, to the last bit.
+"""exp, log, tanh, sigmoid, sin, cos and normal draws that are identical on every machine, to the last bit.
 
-A library's own ``exp`` or ``sin`` differs in the last digit from one processor to the next. Deep graphs multiply that:
-one wrong last digit grew to 1e-11 of a column's size at 40 nodes. Everything here is made of additions,
-multiplications, divisions and square roots of whole arrays, which IEEE 754 settles to the last bit, and sums are taken
-in a fixed order, so simulated data need no tolerance. Each function agrees with numpy's to 1e-15, as the tests check.
+The ``exp`` or ``sin`` of a library differs in the last digit between processors, and deep graphs amplify that: one
+wrong last digit grew to 1e-11 of a column's size at 40 nodes. Everything here consists of additions, multiplications,
+divisions and square roots of whole arrays, which IEEE 754 defines to the last bit, and of sums in a fixed order, so
+simulated data need no tolerance. Each function agrees with numpy's to 1e-15, as the tests check.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 __all__ = ["cos", "exp", "left_sum", "log", "mean_and_spread", "normal", "sigmoid", "sin", "tanh", "uniform"]
 
-# ln 2 and pi in pieces; all but the last piece end in zero bits, so that k times a piece is exact for |k| < 2^20.
+# ln 2 and pi as sums of pieces; all but the last end in zero bits, so that k times a piece is exact for |k| < 2^20.
 _LN2 = (float.fromhex("0x1.62e42fefp-1"), float.fromhex("0x1.473de6af278edp-34"))
 _PI = (float.fromhex("0x1.921fb544p+1"), float.fromhex("0x1.0b4611a6p-33"), float.fromhex("0x1.3198a2e037073p-68"))
 
 
 def exp(x: np.ndarray) -> np.ndarray:
-    """e^x = 2^k e^r with |r| <= ln 2 / 2 and the Taylor series of e^r; x is cut off at -745 and 709."""
+    """e^x = 2^k e^r with |r| <= ln 2 / 2 and the Taylor series of e^r; x is clipped to [-745, 709]."""
     x = np.clip(x, -745.0, 709.0)
     k = np.rint(x / (_LN2[0] + _LN2[1]))
     r = (x - k * _LN2[0]) - k * _LN2[1]
@@ -38,7 +38,7 @@ def log(x: np.ndarray) -> np.ndarray:
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """1 / (1 + e^-x), without overflow on either side."""
+    """1 / (1 + e^-x), without overflow for large |x|."""
     shrunk = exp(-np.abs(x))
     return np.where(x >= 0, 1.0, shrunk) / (1.0 + shrunk)
 
@@ -74,7 +74,7 @@ def normal(rng: np.random.Generator, shape: int | tuple[int, ...]) -> np.ndarray
 
 
 def left_sum(terms: np.ndarray) -> np.ndarray:
-    """Sum over the last axis, first to last; numpy's own order of summation depends on the processor."""
+    """Sum over the last axis from first to last; the order of numpy's own summation depends on the processor."""
     total = np.zeros(terms.shape[:-1])
     for term in np.moveaxis(terms, -1, 0):
         total += term
@@ -82,13 +82,13 @@ def left_sum(terms: np.ndarray) -> np.ndarray:
 
 
 def mean_and_spread(x: np.ndarray) -> tuple[float, float]:
-    """Mean and standard deviation (divisor n) of a vector, by exactly rounded sums."""
+    """Mean and standard deviation (divisor n) of a vector, from exactly rounded sums."""
     mean = math.fsum(x) / len(x)
     return mean, math.sqrt(math.fsum((x - mean) ** 2) / len(x))
 
 
 def _fold(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sign (-1)^k and remainder r = x - k pi with |r| <= pi / 2; past 10^6 whole turns of the float 2 pi go first."""
+    """Sign (-1)^k and remainder r = x - k pi with |r| <= pi / 2; past 10^6, whole turns of the float 2 pi go first."""
     x = np.where(np.abs(x) > 1e6, np.fmod(x, 2.0 * math.pi), x)
     k = np.rint(x / math.pi)
     r = ((x - k * _PI[0]) - k * _PI[1]) - k * _PI[2]
