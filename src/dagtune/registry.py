@@ -76,7 +76,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self._entries[entry.name] = entry  # type: ignore[attr-defined]
 
     def find(self, name: str) -> Entry:
-        """The entry of that name; for an unknown one an :class:`InputError` lists the names and guesses the one meant."""
+        """The entry of that name. For an unknown name an :class:`InputError` lists all, and guesses the one meant."""
         from dagtune.validation import check_choice  # here, because numpy loads with it
 
         return self._entries[check_choice(self.what, name, self._entries)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import json
 import platform
 from collections import defaultdict
@@ -16,6 +17,8 @@ import pandas as pd
 
 from dagtune import graph, metrics
 from dagtune.layout import NODE_HEIGHT, Layout, lay_out
+from dagtune.learners import LEARNERS
+from dagtune.methods import load
 from dagtune.result import Change, Result
 from dagtune.text import short_label, shown
 from dagtune.validation import InputError
@@ -23,14 +26,6 @@ from dagtune.validation import InputError
 __all__ = ["page_content"]
 
 _PACKAGES = ("dagtune", "numpy", "scipy", "scikit-learn", "pandas", "networkx", "numba")
-#: Learners by the name in their settings: what Python calls them, and which settings are their parameters.
-_LEARNERS = {
-    "optimal-tuning": (
-        "OptimalTuning",
-        "preset kernel bandwidth solver penalty n_pairs alpha deletion edge_score order combine engine knowledge",
-    ),
-    "conditional-tuning": ("ConditionalTuning", "noise density bags categorical knowledge"),
-}
 _BARS = 24
 #: Random complete DAGs whose mean score stands for chance.
 _DRAWS = 20
@@ -303,15 +298,18 @@ def _versions() -> list[list[str]]:
 
 
 def _rerun(settings: Mapping[str, Any]) -> str:
-    """Python that fits the same learner again, or nothing for a learner we do not know."""
-    if settings.get("learner") not in _LEARNERS:
+    """Python that fits the same learner again, or nothing for a learner that is not registered."""
+    by_name = {learner.result_name: learner for learner in LEARNERS.values() if learner.result_name}
+    learner = by_name.get(settings.get("learner", ""))
+    if learner is None:
         return ""
-    learner, parameters = _LEARNERS[settings["learner"]]
-    given = {key: settings[key] for key in parameters.split() if settings.get(key) is not None}
+    kind, module = load(learner.estimator), learner.module
+    parameters = inspect.signature(kind).parameters
+    given = {key: value for key, value in settings.items() if key in parameters and value is not None}
     if settings.get("seed") is not None:
         given["random_state"] = settings["seed"]
     arguments = "".join(f"    {key}={value!a},\n" for key, value in given.items())
-    return f"import dagtune\n\nlearner = dagtune.{learner}(\n{arguments}).fit(X)  # X: the table, or its path\n"
+    return f"import {module}\n\nlearner = {module}.{kind.__name__}(\n{arguments}).fit(X)  # X: the table, or its path\n"
 
 
 def _python(result: Result) -> str:
