@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 import dagtune
 from dagtune import learners, methods
+from dagtune import simulate as library
 from dagtune.baselines import BASELINES, CHANCE, EXTERNAL, Baseline, register_baseline, run
-from dagtune.cli import app, main
+from dagtune.cli import app, main, simulate
 from dagtune.cli.methods import method_names
 from dagtune.conditional.algorithm import DENSITIES
 from dagtune.conditional.attempts import NOISES
@@ -196,6 +197,8 @@ def test_the_choices_that_the_shell_completes_are_those_of_the_library():
         "noise": set(NOISES),
         "density": set(DENSITIES),
     }
+    assert set(simulate.MODELS) == set(library.MODELS)
+    assert set(simulate.NOISES) == set(library.NOISES)
 
 
 def test_every_option_is_a_parameter_of_its_estimator_and_is_told_in_the_docs():

@@ -57,7 +57,7 @@ class Option:
     read : callable, optional
         Turns what was typed into what the method takes.
     panel : str
-        Heading in the help under which the option stands.
+        Heading in the help above the option.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Method:
     default : bool
         Whether ``dagtune reproduce`` runs it unless methods are named.
     chance : bool
-        Whether it knows nothing about causes. Such a method stands beside every other, and has no vote.
+        Whether it knows nothing about causes. Every table shows it, and it has no vote.
     needs : tuple of str
         Modules beyond those that dagtune requires.
     install : str

@@ -220,7 +220,7 @@ def run(name: str, X: Any, *, rng: Any = None) -> np.ndarray:
     guess = as_matrix(entry.graph(X, rng=rng))
     columns = np.shape(X)[1]
     if len(guess) != columns:
-        raise InputError(f"baseline {name!r} gave a graph of {len(guess)} nodes for {columns} columns: mend the method")
+        raise InputError(f"baseline {name!r} gave a graph of {len(guess)} nodes for {columns} columns: correct it")
     topological_order(guess)
     return guess
 
@@ -275,5 +275,5 @@ for _baseline in (
 ):
     register_baseline(_baseline)
 
-#: What stands beside every method in every table.
+#: Methods that know nothing about causes; every table shows them beside the others.
 CHANCE = tuple(method.name for method in METHODS.values() if method.chance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ __all__ = [
     "Table",
     "Truth",
     "among",
+    "word",
 ]
 
 #: Headings of panels in the help.
@@ -38,6 +39,11 @@ def among(*words: str) -> Callable[[str], list[str]]:
         return [word for word in words if word.startswith(incomplete)]
 
     return complete
+
+
+def word(help: str, *words: str, panel: str | None = None) -> Any:
+    """An option that takes a word; the shell completes it with one of ``words``."""
+    return typer.Option(metavar="WORD", help=help, rich_help_panel=panel, autocompletion=among(*words))
 
 
 Table = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or Feather.", show_default=False)]

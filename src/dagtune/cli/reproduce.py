@@ -9,7 +9,7 @@ import typer
 
 from dagtune.cli.errors import INTERRUPTED
 from dagtune.cli.methods import method_names
-from dagtune.cli.options import DATA, Quiet, Standardize, among
+from dagtune.cli.options import DATA, Quiet, Standardize, word
 from dagtune.cli.terminal import Talk
 
 if TYPE_CHECKING:
@@ -56,24 +56,10 @@ def reproduce(
     ] = None,
     repeats: Annotated[int, typer.Option(metavar="N", help="Tables for each setting.", rich_help_panel=DATA)] = 10,
     recipe: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            help="printed (the paper), released (its script), or both.",
-            rich_help_panel=DATA,
-            autocompletion=among("printed", "released", "both"),
-        ),
+        str, word("printed (the paper), released (its script), or both.", "printed", "released", "both", panel=DATA)
     ] = "printed",
     standardize: Standardize = False,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            help="raw, standardized, or both.",
-            rich_help_panel=DATA,
-            autocompletion=among("raw", "standardized", "both"),
-        ),
-    ] = None,
+    scale: Annotated[str | None, word("raw, standardized, or both.", "raw", "standardized", "both", panel=DATA)] = None,
 ) -> None:
     """Run the paper's experiments, cell by cell. A run that was stopped is resumed by the same command."""
     from dagtune import experiments

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dagtune.cli.options import DATA, Force, Json, Quiet, Seed, Spreadsheet, among
+from dagtune.cli.options import DATA, Force, Json, Quiet, Seed, Spreadsheet, among, word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +18,9 @@ __all__ = ["register"]
 
 GRAPH = "Graph"
 GRAPHS = ("random", "erdos-renyi", "scale-free")
+#: What the shell completes: the names of the library, which loads too slowly for that. A test compares them.
+MODELS = ("linear", "mlp100", "mlp2", "tanh", "sigmoid-mix", "abs", "mlp-tanh", "abs-tanh", "gp", "gp-joint")
+NOISES = ("gaussian", "uniform", "exponential", "laplace", "t3", "raw-exponential")
 #: How many random graphs a guess is compared with.
 _DRAWS = 50
 
@@ -38,12 +41,7 @@ def simulate(
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option(
-            metavar="WORD",
-            help="A size of the paper: d10, d20, d25, d30, d40.",
-            rich_help_panel=GRAPH,
-            autocompletion=among("d10", "d20", "d25", "d30", "d40"),
-        ),
+        word("A size of the paper: d10, d20, d25, d30, d40.", "d10", "d20", "d25", "d30", "d40", panel=GRAPH),
     ] = None,
     kind: Annotated[
         str,
@@ -63,35 +61,11 @@ def simulate(
     rows: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Number of rows; default: 1000.", rich_help_panel=DATA)
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            help="linear, tanh, abs, mlp100, gp, ... (docs/data.md).",
-            rich_help_panel=DATA,
-            autocompletion=among(
-                "linear", "mlp100", "mlp2", "tanh", "sigmoid-mix", "abs", "mlp-tanh", "abs-tanh", "gp", "gp-joint"
-            ),
-        ),
-    ] = "tanh",
+    model: Annotated[str, word("linear, tanh, abs, mlp100, gp, ... (docs/data.md).", *MODELS, panel=DATA)] = "tanh",
     recipe: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            help="printed (the paper) or released (its script).",
-            rich_help_panel=DATA,
-            autocompletion=among("printed", "released"),
-        ),
+        str, word("printed (the paper) or released (its script).", "printed", "released", panel=DATA)
     ] = "printed",
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            help="gaussian, uniform, exponential, laplace, t3, ...",
-            rich_help_panel=DATA,
-            autocompletion=among("gaussian", "uniform", "exponential", "laplace", "t3", "raw-exponential"),
-        ),
-    ] = None,
+    noise: Annotated[str | None, word("gaussian, uniform, exponential, laplace, t3, ...", *NOISES, panel=DATA)] = None,
     noise_scale: Annotated[float, typer.Option(metavar="X", help="Factor of the noise.", rich_help_panel=DATA)] = 1.0,
     standardize: Annotated[
         str,

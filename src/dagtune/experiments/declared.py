@@ -40,7 +40,7 @@ PAPER_SIZES: Mapping[int, Size] = MappingProxyType({size.nodes: size for size in
 FIG4_EDGES = ((0, 1), (1, 3), (2, 1), (2, 3), (4, 0), (4, 1), (4, 3))
 #: OT's phases in the order of Table II.
 PHASES = ("optimal", "deletion", "addition", "formalization")
-#: What stands beside every method in every table.
+#: Methods that every table shows beside the others.
 ALWAYS = CHANCE
 
 

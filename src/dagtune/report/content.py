@@ -1,4 +1,4 @@
-"""What the page shows, as JSON values: nodes are positions everywhere, names stand in one list, already escaped."""
+"""What the page shows, as JSON values: nodes are positions, and one list holds their names, already escaped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["page_content"]
 
 _PACKAGES = ("dagtune", "numpy", "scipy", "scikit-learn", "pandas", "networkx", "numba")
 _BARS = 24
-#: Random complete DAGs whose mean score stands for chance.
+#: How many random complete DAGs are scored.
 _DRAWS = 20
 
 
@@ -42,7 +42,7 @@ def page_content(
     title: str = "",
     command: str = "",
 ) -> dict[str, Any]:
-    """Everything on the page. See :func:`dagtune.report.write_report` for what may be handed in."""
+    """Everything on the page, by the names that page.js reads; parameters as in :func:`dagtune.report.write_report`."""
     true = None if truth is None else _aligned_truth(truth, result)
     ever = np.any([*result.graphs.values(), *([] if true is None else [true])], axis=0)
     labels = [short_label(name) for name in result.names]
@@ -135,7 +135,7 @@ def _edges(result: Result, confidence: Any, true: np.ndarray | None) -> list[dic
 
 
 def _changes(result: Result) -> dict[str, Any]:
-    """Every change, with its rule and what was measured as positions in two lists: they repeat thousands of times."""
+    """Every change. Rules and measures are positions in two lists, because they repeat thousands of times."""
     position = {name: i for i, name in enumerate(result.names)}
     phase = {name: k for k, name in enumerate(result.phases)}
     rules: dict[str, int] = {}
@@ -160,14 +160,18 @@ def _changes(result: Result) -> dict[str, Any]:
 
 
 def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
-    """The dependence of every pair: as measured, or the numbers the first phase went by."""
+    """The dependence of every pair as measured, or else the numbers that the first phase compared."""
     if dependence is None:
         if not np.isfinite(result.opening).any() or not result.opening.any():
             return None
-        return {"what": "By what the first phase judged each pair", "values": _table(result.opening), "notes": []}
+        return {
+            "what": "What the first phase judged each pair by",
+            "values": _table(result.opening),
+            "notes": [],
+        }
     where = [list(dependence.names).index(name) for name in result.names if name in dependence.names]
     if len(where) < len(result.names):
-        raise InputError("the dependence lacks columns of the result: measure the same table")
+        raise InputError("the dependence lacks columns of the result: measure it on the same table")
     return {
         "what": f"HSIC, {shown(dependence.kernel)} kernel, {dependence.n_samples} rows",
         "values": _table(dependence.first[np.ix_(where, where)]),
@@ -179,14 +183,12 @@ def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
 
 
 def _columns(data: Any, result: Result) -> list[dict[str, Any]]:
-    """Counts, range and moments of each column; no single row leaves the table."""
+    """Counts, range and moments of each column; the page shows no single row."""
     frame = data if isinstance(data, pd.DataFrame) else pd.DataFrame(np.asarray(data), columns=list(result.names))
     frame = frame.rename(columns=str)
     missing = [name for name in result.names if name not in frame.columns]
     if missing:
-        raise InputError(
-            f"the data lack the column {missing[0]!r} of the result: hand in the table it was learned from"
-        )
+        raise InputError(f"the data lack the column {missing[0]!r} of the result: pass the table it was learned from")
     return [_column(pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)) for name in result.names]
 
 
@@ -236,10 +238,12 @@ def _audit(audit: Any) -> dict[str, Any]:
 
 
 def _aligned_truth(truth: Any, result: Result) -> np.ndarray:
-    """The truth in the order of the result's names, which it must have if it has any."""
+    """The true graph with its nodes in the order of the result's; if its nodes have names, they must be the same."""
     names, matrix = graph.names_of(truth), graph.as_matrix(truth)
     if len(matrix) != len(result.names):
-        raise InputError(f"the truth has {len(matrix)} nodes, the result {len(result.names)}: give a graph of the same")
+        raise InputError(
+            f"the truth has {len(matrix)} nodes, the result {len(result.names)}: pass one of these columns"
+        )
     if names is None:
         return matrix
     lacking = [name for name in result.names if name not in names]
@@ -250,7 +254,7 @@ def _aligned_truth(truth: Any, result: Result) -> np.ndarray:
 
 
 def _scores(true: np.ndarray, result: Result) -> list[dict[str, Any]]:
-    """Scores of the graph after each phase, and beside them what the empty graph and chance get."""
+    """Scores of the graph after each phase, and of the empty graph and random ones."""
     rng = np.random.default_rng(0)
     rows = [{"name": f"after {phase}", **_score(true, matrix)} for phase, matrix in result.graphs.items()]
     drawn = [_score(true, graph.complete(rng.permutation(len(true)))) for _ in range(_DRAWS)]
@@ -287,7 +291,7 @@ def _setting(value: Any) -> str:
 
 
 def _versions() -> list[list[str]]:
-    """Versions of what the numbers depend on."""
+    """Versions of everything that the numbers depend on."""
     found = [["Python", platform.python_version()], ["system", platform.platform()]]
     for package in _PACKAGES:
         try:
@@ -313,7 +317,7 @@ def _rerun(settings: Mapping[str, Any]) -> str:
 
 
 def _python(result: Result) -> str:
-    """Python that makes the graph: ASCII, whatever the columns are called."""
+    """Python that makes the graph, in ASCII whatever the names of the columns."""
     names = "".join(f"    {name!a},\n" for name in result.names)
     edges = "".join(f"    ({cause!a}, {effect!a}),\n" for cause, effect in graph.edge_list(result.matrix, result.names))
     return (
