@@ -37,7 +37,7 @@ ROOMS = {
     "baselines": {"methods", "regression", "tables", "parallel", *EVERYONE},
     "learners": {"methods", "baselines", *EVERYONE},
     "audit": {"tables", "simulate", *EVERYONE},
-    "report": {"experiments", "learners", "methods", "engine", "result", "layout", "metrics", *EVERYONE},
+    "report": {"experiments", "learners", "engine", "result", "layout", "metrics", *EVERYONE},
     "experiments": {"learners", "methods", "baselines", "simulate", "metrics", "datasets", "parallel", *EVERYONE},
     "cli": {
         "audit",

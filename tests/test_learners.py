@@ -204,7 +204,7 @@ def test_the_choices_that_the_shell_completes_are_those_of_the_library():
 def test_every_option_is_a_parameter_of_its_estimator_and_is_told_in_the_docs():
     docs = (Path(__file__).parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
     for learner in offered().values():
-        kind = methods.load(learner.estimator)
+        kind = learner.load()
         for option in learner.options:
             assert option.name in kind().get_params()
             assert f"`{option.flag}" in docs, f"docs/cli.md does not tell of {option.flag}"

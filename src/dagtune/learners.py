@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import dagtune.baselines
 from dagtune import methods
-from dagtune.methods import Fit, Home, Method, Option, Progress, Reading, load, module_of
+from dagtune.methods import Fit, Home, Method, Option, Progress, Reading
 
 __all__ = [
     "DEFAULT",
@@ -62,8 +62,8 @@ class Learner(Method):
     ranked: bool = False
 
     @property
-    def module(self) -> str:
-        return module_of(self.estimator)
+    def home(self) -> Home:
+        return self.estimator
 
     def make(self, *, knowledge: Any = None, **options: Any) -> Any:
         """The estimator, not fitted yet.
@@ -80,7 +80,7 @@ class Learner(Method):
         InputError
             If there is prior knowledge and the estimator takes none.
         """
-        kind = load(self.estimator)
+        kind = self.load()
         taken = inspect.signature(kind).parameters
         if knowledge and "knowledge" not in taken:
             from dagtune.validation import InputError

@@ -42,6 +42,8 @@ def module_of(home: Home) -> str:
 class Option:
     """One option of a method, for the command line: ``dagtune learn`` offers it, completes it and explains it.
 
+    An option that is not typed is not passed on, so the method's own default holds.
+
     Parameters
     ----------
     name : str
@@ -197,9 +199,18 @@ class Method:
         return all(find_spec(module) is not None for module in self.needs)
 
     @property
+    def home(self) -> Home:
+        """The function or class that computes."""
+        raise NotImplementedError
+
+    @property
     def module(self) -> str:
         """The module to import where the method is not known yet, as in a child process."""
-        raise NotImplementedError
+        return module_of(self.home)
+
+    def load(self) -> Any:
+        """The function or class that computes, with everything it imports."""
+        return load(self.home)
 
     def run(
         self,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dagtune.methods import METHODS, Fit, Home, Method, Progress, load, module_of
+from dagtune.methods import METHODS, Fit, Home, Method, Progress, load
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,10 +72,10 @@ class Baseline(Method):
             raise InputError(f"baseline {self.name!r} has no function: pass learn= or guess=")
 
     @property
-    def module(self) -> str:
+    def home(self) -> Home:
         home = self.guess if self.learn is None else self.learn
         assert home is not None
-        return module_of(home)
+        return home
 
     def graph(self, X: Any, *, rng: Any = None, **options: Any) -> Any:
         """The graph alone: what ``BASELINES[name]`` calls."""
@@ -95,11 +95,11 @@ class Baseline(Method):
         **options: Any,
     ) -> Fit:
         """Call the function; see :meth:`dagtune.methods.Method.run`. A plain guess has no time limit."""
+        learn = self.load()
         if self.learn is None:
             from dagtune.graph import as_matrix
 
-            return Fit(as_matrix(self.graph(X, rng=seed, **options)))
-        learn = load(self.learn)
+            return Fit(as_matrix(learn(X, rng=seed, **options)))
         if "threads" in inspect.signature(learn).parameters:
             options["threads"] = threads
         learned = learn(X, rng=seed, time_limit=time_limit, **options)

@@ -18,7 +18,6 @@ import pandas as pd
 from dagtune import graph, metrics
 from dagtune.layout import NODE_HEIGHT, Layout, lay_out
 from dagtune.learners import LEARNERS
-from dagtune.methods import load
 from dagtune.result import Change, Result
 from dagtune.text import short_label, shown
 from dagtune.validation import InputError
@@ -307,7 +306,7 @@ def _rerun(settings: Mapping[str, Any]) -> str:
     learner = by_name.get(settings.get("learner", ""))
     if learner is None:
         return ""
-    kind, module = load(learner.estimator), learner.module
+    kind, module = learner.load(), learner.module
     parameters = inspect.signature(kind).parameters
     given = {key: value for key, value in settings.items() if key in parameters and value is not None}
     if settings.get("seed") is not None:
