@@ -107,8 +107,8 @@ CASES = [
     ("learn good.csv --columns age", "1 column"),
     # options
     ("learn", "which table.*--demo"),
-    ("learn good.csv --demo", "--demo brings its own table"),
-    ("learn --demo --drop raf", "--demo brings its own table"),
+    ("learn good.csv --demo", "--demo uses the bundled table"),
+    ("learn --demo --drop raf", "--demo uses the bundled table"),
     ("learn good.csv --metod ot", "--metod.*learn --help"),
     ("learn good.csv --method", "--method.*requires an argument"),
     ("learn good.csv --method oot", "'oot': choose one of 'conditional', 'ot'"),

@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from dagtune.baselines.common import Clock, Learned, TimeLimitError, graph_of, read_knowledge
+from dagtune.baselines import BASELINES, LEARNERS
+from dagtune.baselines.common import Clock, Learned, TimeLimitError, read_knowledge
 from dagtune.validation import InputError
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
@@ -34,14 +35,15 @@ def test_settings_can_not_be_changed_afterwards():
         learned().settings["k"] = 2
 
 
-def test_the_plain_call_hands_everything_on_and_gives_the_graph_alone():
+def test_the_plain_call_hands_everything_on_and_gives_the_graph_alone(monkeypatch):
     seen = {}
 
     def learn(X, *, rng=None, **options):
         seen.update(rng=rng, **options)
         return learned()
 
-    assert (graph_of(learn)([[1.0]], rng=4, depth=2) == CHAIN).all()
+    monkeypatch.setitem(LEARNERS, "mine", learn)
+    assert (BASELINES["mine"]([[1.0]], rng=4, depth=2) == CHAIN).all()
     assert seen == {"rng": 4, "depth": 2}
 
 

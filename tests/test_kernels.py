@@ -97,7 +97,7 @@ def test_a_kernel_of_ones_own_is_checked_and_can_be_registered():
         as_kernel(lambda x, y: x + 2 * y)
     with pytest.raises(InputError, match="elementwise"):
         as_kernel(lambda x, y: np.array(1.0))
-    with pytest.raises(InputError, match="stands already"):
+    with pytest.raises(InputError, match="a kernel named 'gaussian' is already registered"):
         register_kernel(Kernel("gaussian", lambda x, y: x * y))
     mine = register_kernel(Kernel("mine", lambda u: 1 / np.cosh(u), of="difference", definite=True))
     try:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dagtune import audit, baselines, datasets, experiments, graph, metrics, report, simulate
+    from dagtune import audit, baselines, datasets, experiments, graph, learners, metrics, report, simulate
     from dagtune.bootstrap import EdgeConfidence
     from dagtune.engine.dependence import (
         Dependence,
@@ -48,6 +48,7 @@ _HOMES = {
     "hsic": "engine.dependence",
     "hsic_test": "engine.dependence",
     "independence_pvalues": "engine.dependence",
+    "learners": None,
     "measure_dependence": "engine.dependence",
     "metrics": None,
     "register_kernel": "engine.kernels",
@@ -77,6 +78,7 @@ __all__ = [
     "hsic",
     "hsic_test",
     "independence_pvalues",
+    "learners",
     "measure_dependence",
     "metrics",
     "register_kernel",

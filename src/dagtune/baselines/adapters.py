@@ -1,9 +1,20 @@
-"""Other people's methods, where the user has their package: each adapter turns matrices into our convention, once.
+"""Methods of other packages, for users who have them; each adapter converts matrices to our convention, once.
 
-None of the packages is in an extra of ours: causal-learn is heavy, lingam pins an old SciPy, dagma brings torch. A
-missing one is named with its ``pip install`` line. Keywords that an adapter does not know go to the library as they
-are. A running library can't be stopped: ``time_limit`` is looked at when it returns, and what comes too late is no
-graph.
+No extra of dagtune installs these packages: causal-learn is heavy, lingam pins an old SciPy, dagma brings torch. The
+error for a missing one holds the ``pip install`` line.
+
+Every adapter takes the same parameters:
+
+X : array (n, d), DataFrame, or path of a table
+rng : int or numpy.random.Generator, optional
+    Seed for all random draws.
+time_limit : float, optional
+    Seconds. A running library can't be stopped, so the limit is checked when it returns; a graph that comes too late
+    is refused by :class:`dagtune.baselines.TimeLimitError`.
+progress : callable, optional
+    Called with one line of text.
+**options
+    Handed on to the library.
 """
 
 from __future__ import annotations
@@ -38,7 +49,7 @@ def learn_pc(
     progress: Progress | None = None,
     **options: Any,
 ) -> Learned:
-    """causal-learn's PC (Spirtes and Glymour 1991), Fisher's z at ``alpha`` unless options say otherwise."""
+    """PC of causal-learn (Spirtes and Glymour 1991), with Fisher's z test at level ``alpha`` by default."""
     module = _load("causallearn.search.ConstraintBased.PC", "pc", "causal-learn")
     table, clock = read_table(X), Clock("pc", time_limit, progress)
     settings = {"alpha": alpha, **options}
@@ -50,7 +61,7 @@ def learn_pc(
 def learn_grasp(
     X: Any, *, rng: Any = None, time_limit: float | None = None, progress: Progress | None = None, **options: Any
 ) -> Learned:
-    """causal-learn's GRaSP (Lam, Andrews and Ramsey 2022) with its BIC; ``rng`` draws the first order."""
+    """GRaSP of causal-learn (Lam, Andrews and Ramsey 2022) with its BIC; ``rng`` draws the first order."""
     module = _load("causallearn.search.PermutationBased.GRaSP", "grasp", "causal-learn")
     table, clock = read_table(X), Clock("grasp", time_limit, progress)
     with one_blas_thread(), _seeded(rng):
@@ -61,7 +72,7 @@ def learn_grasp(
 def learn_boss(
     X: Any, *, rng: Any = None, time_limit: float | None = None, progress: Progress | None = None, **options: Any
 ) -> Learned:
-    """causal-learn's BOSS (Andrews et al. 2023) with its BIC; ``rng`` shuffles the variables."""
+    """BOSS of causal-learn (Andrews et al. 2023) with its BIC; ``rng`` shuffles the variables."""
     module = _load("causallearn.search.PermutationBased.BOSS", "boss", "causal-learn")
     table, clock = read_table(X), Clock("boss", time_limit, progress)
     with one_blas_thread(), _seeded(rng):
@@ -72,7 +83,7 @@ def learn_boss(
 def learn_direct_lingam(
     X: Any, *, rng: Any = None, time_limit: float | None = None, progress: Progress | None = None, **options: Any
 ) -> Learned:
-    """lingam's DirectLiNGAM (Shimizu et al. 2011), its adaptive lasso deciding which edges stay."""
+    """DirectLiNGAM of lingam (Shimizu et al. 2011); its adaptive lasso selects the edges."""
     module = _load("lingam", "direct-lingam", "lingam")
     table, clock = read_table(X), Clock("direct-lingam", time_limit, progress)
     with one_blas_thread():
@@ -91,7 +102,7 @@ def learn_resit(
     progress: Progress | None = None,
     **options: Any,
 ) -> Learned:
-    """lingam's RESIT (Peters et al. 2014); ``regressor=None`` is the random forest of depth 4 of lingam's example."""
+    """RESIT of lingam (Peters et al. 2014); by default with a random forest of depth 4, as in lingam's example."""
     module = _load("lingam", "resit", "lingam")
     table, clock = read_table(X), Clock("resit", time_limit, progress)
     seed = _seed(rng)
@@ -113,7 +124,7 @@ def learn_dagma_linear(
     progress: Progress | None = None,
     **options: Any,
 ) -> Learned:
-    """dagma's linear DAGMA (Bello et al. 2022) with least squares; draws nothing from ``rng``. Defaults are dagma's."""
+    """Linear DAGMA of dagma (Bello et al. 2022) with least squares and dagma's defaults; ``rng`` is not used."""
     module = _load("dagma.linear", "dagma-linear", "dagma")
     table, clock = read_table(X), Clock("dagma-linear", time_limit, progress)
     with one_blas_thread():
@@ -139,7 +150,7 @@ def learn_dagma_linear(
 
 
 def _load(module: str, method: str, package: str) -> Any:
-    """The library's module, or the error that says what to install."""
+    """The library's module; a missing one raises the error that says what to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -173,7 +184,7 @@ def _from_pattern(found: Any, table: Table, clock: Clock, settings: dict[str, An
 
 
 def _from_lingam(model: Any, table: Table, clock: Clock, settings: dict[str, Any]) -> Learned:
-    """Learned of a fitted lingam model, whose matrix is child by parent: turned here, and nowhere else."""
+    """Learned of a fitted lingam model, whose matrix is child by parent: transposed here, and nowhere else."""
     clock.check("after the library returned")
     weights = np.nan_to_num(np.asarray(model.adjacency_matrix_, dtype=np.float64)).T
     order = np.asarray(model.causal_order_, dtype=np.intp)
@@ -197,7 +208,7 @@ def _seed(rng: Any) -> int:
 
 @contextmanager
 def _seeded(rng: Any) -> Iterator[None]:
-    """Python's global random numbers, which causal-learn draws from, seeded inside and put back after."""
+    """Seed Python's global generator, which causal-learn uses, and restore its state afterwards."""
     before = random.getstate()
     random.seed(_seed(rng))
     try:

@@ -1,13 +1,11 @@
-"""What every baseline's richer call shares: the typed result, the clock with its limit, plain knowledge.
+"""What the baselines share: the result with its types, the clock with its time limit, prior knowledge as matrices.
 
-A method's ``learn_<name>(X, *, rng, time_limit, progress, ...)`` gives a :class:`Learned`; ``graph_of(learn_<name>)``
-is the plain call that BASELINES holds. A method that runs out of time raises :class:`TimeLimitError`: a time-out is no
-graph.
+``learn_<name>(X, *, rng, time_limit, progress, ...)`` gives a :class:`Learned`. A method that runs out of time raises
+:class:`TimeLimitError`: no graph is better than half of one.
 """
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,14 +17,23 @@ import numpy as np
 from dagtune.graph import as_matrix, find_cycle, topological_order
 from dagtune.validation import InputError
 
-__all__ = ["Clock", "Learned", "Learner", "Progress", "TimeLimitError", "graph_of", "missing_package", "read_knowledge"]
+__all__ = ["Clock", "Learned", "Progress", "TimeLimitError", "missing_package", "read_knowledge"]
 
 #: Called now and then with one line that says how far a method is.
 Progress = Callable[[str], None]
 
 
 class TimeLimitError(RuntimeError):
-    """A method did not finish within its time limit, and so has no graph to show."""
+    """A method did not finish within its time limit, so it has no graph.
+
+    Parameters
+    ----------
+    method : str
+    limit, seconds : float
+        The limit, and the time after which the method stopped.
+    done : str
+        How far it came.
+    """
 
     def __init__(self, method: str, limit: float, seconds: float, done: str) -> None:
         super().__init__(
@@ -43,9 +50,38 @@ class TimeLimitError(RuntimeError):
 class Learned:
     """A baseline's answer and how it came about; ``A[i, j]`` means ``i -> j`` in every matrix.
 
-    ``graph`` is a boolean DAG. ``order`` holds positions, causes first: the method's own, or the graph's smallest.
-    ``cpdag`` (both entries true: undirected) and ``weights`` are None where the method has none. ``converged`` is false
-    when an iteration stopped at a cap; ``notes`` say in words what else a reader should know. ``seconds`` is wall time.
+    Parameters
+    ----------
+    method : str
+    graph : boolean array (d, d)
+        A DAG; a cycle is refused.
+    names : tuple of str
+        The columns.
+    order : integer array (d,)
+        Positions of the columns, causes first: the method's own order, or the smallest order of the graph.
+    seconds : float
+        Wall time.
+    cpdag : boolean array (d, d), optional
+        The equivalence class, where the method learns one. An edge in both directions is undirected.
+    weights : array (d, d), optional
+    converged : bool
+        False when an iteration stopped at its limit.
+    settings : mapping
+        How the method was called.
+    notes : tuple of str
+        What else a reader should know.
+
+    Raises
+    ------
+    InputError
+        If the graph has a cycle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune.baselines.common import Learned
+    >>> Learned("mine", np.array([[0, 1], [0, 0]]), ("a", "b"), np.array([0, 1]), 0.1).graph.sum()
+    np.int64(1)
     """
 
     method: str
@@ -70,22 +106,17 @@ class Learned:
         return type(self), (*values, self.converged, dict(self.settings), self.notes)
 
 
-#: (data, rng=, ...) -> Learned.
-Learner = Callable[..., Learned]
-
-
-def graph_of(learn: Learner) -> Callable[..., np.ndarray]:
-    """The plain call of a richer one: same arguments, only the boolean DAG back."""
-
-    @functools.wraps(learn)
-    def call(X: Any, *, rng: Any = None, **options: Any) -> np.ndarray:
-        return learn(X, rng=rng, **options).graph
-
-    return call
-
-
 class Clock:
-    """The time since a method began, its limit, and who wants to hear how far it is."""
+    """The time since a method began, its time limit, and the function that is told how far it is.
+
+    Parameters
+    ----------
+    method : str
+    time_limit : float, optional
+        Seconds.
+    progress : callable, optional
+        Called with one line of text.
+    """
 
     def __init__(self, method: str, time_limit: float | None = None, progress: Progress | None = None) -> None:
         if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
@@ -110,9 +141,24 @@ class Clock:
 
 
 def read_knowledge(d: int, required: Any = None, forbidden: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Boolean (d, d) matrices of required and forbidden edges, ``R[i, j]`` means ``i -> j``; None knows nothing.
+    """Boolean (d, d) matrices of the required and the forbidden edges, ``R[i, j]`` means ``i -> j``.
 
-    What is required one way comes back as forbidden the other way, which would close a cycle.
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    required, forbidden : graph, optional
+        None stands for no edge.
+
+    Returns
+    -------
+    required, forbidden : boolean arrays (d, d)
+        The reverse of a required edge is forbidden too, because it would close a cycle.
+
+    Raises
+    ------
+    InputError
+        If a matrix has another size, an edge is in both, or required edges close a cycle.
     """
     known = []
     for what, given in (("required", required), ("forbidden", forbidden)):
@@ -130,5 +176,5 @@ def read_knowledge(d: int, required: Any = None, forbidden: Any = None) -> tuple
 
 
 def missing_package(method: str, install: str) -> ImportError:
-    """The error for a library that is not there; ``install`` is what pip is told."""
+    """The error for a library that is not installed; ``install`` is what ``pip install`` is told."""
     return ImportError(f"{method} needs a package that is not installed: pip install {install}")

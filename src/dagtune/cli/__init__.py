@@ -1,4 +1,4 @@
-"""The command line: one module a verb. Nothing heavy loads before a verb runs, so that --help answers at once."""
+"""The command line, one module for each verb. Nothing heavy loads before a verb runs, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["app", "main"]
 
 
 class _Verbs(TyperGroup):
-    """The verbs; one that does not answer Ctrl-C itself is answered for here, before typer does so without a word."""
+    """The verbs; Ctrl-C that a verb does not handle itself is handled here, because typer would say nothing."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -63,7 +63,10 @@ def _dagtune(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb and give its exit code: 0 done, 1 our fault, 2 yours or the disk's, 3 findings, 130 stopped."""
+    """Run one verb and give its exit code.
+
+    0 done, 1 a bug of dagtune, 2 wrong input or a full disk, 3 the audit found something, 130 stopped.
+    """
 
     def run() -> Any:
         for stream in (sys.stdout, sys.stderr):

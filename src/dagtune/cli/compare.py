@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dagtune.cli.methods import method_names
 from dagtune.cli.options import (
-    DATA,
+    METHOD,
     Columns,
     Drop,
     Force,
+    Jobs,
     Json,
     Missing,
     Quiet,
+    Seed,
     Sep,
     Spreadsheet,
+    Standardize,
     TableFile,
-    among,
+    Truth,
 )
 from dagtune.cli.terminal import Talk
+from dagtune.learners import METHODS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-METHOD = "Methods"
+#: What is compared unless methods are named.
 DEFAULT = "conditional,ot,ges,notears-linear,cam"
 
 
@@ -53,26 +58,20 @@ def compare(
             metavar="NAMES",
             help="a,b,c, or all (docs/baselines.md lists them).",
             rich_help_panel=METHOD,
-            autocompletion=among(
-                "all", "conditional", "ot", "ges", "notears-linear", "notears-mlp", "npvar", "cam", "pc"
-            ),
+            autocompletion=method_names,
         ),
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="For each method.", rich_help_panel=METHOD)
+        float | None, typer.Option(metavar="SECONDS", help="Time limit for each method.", rich_help_panel=METHOD)
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.", rich_help_panel=METHOD)] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Processors for our learners.", rich_help_panel=METHOD)
-    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
     sep: Sep = None,
     columns: Columns = None,
     drop: Drop = None,
     missing: Missing = "error",
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale columns to deviation 1.", rich_help_panel=DATA)
-    ] = False,
-    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="True graph.csv, to score them.")] = None,
+    standardize: Standardize = False,
+    truth: Truth = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the tables and graphs.")] = None,
     spreadsheet: Spreadsheet = False,
     force: Force = False,
@@ -109,7 +108,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one method did: a boolean graph and its measures, or why there is none."""
+    """What one method did: its boolean graph and measures, or why there is none."""
 
     method: str
     seconds: float
@@ -133,7 +132,10 @@ class Compared:
         return {attempt.method: attempt.graph for attempt in self.attempts if attempt.graph is not None}
 
     def agreement(self) -> tuple[np.ndarray, np.ndarray]:
-        """(m, m) shares of the directed edges of either that both have (1 for two empty graphs), and (m, m) SHD."""
+        """For each two of m graphs, the share of their directed edges that both have, and their SHD: two (m, m) arrays.
+
+        Two empty graphs have everything in common.
+        """
         import numpy as np
 
         from dagtune.metrics import shd
@@ -149,15 +151,13 @@ class Compared:
         return shares, apart
 
     def consensus(self) -> list[tuple[str, str, int, int]]:
-        """(cause, effect, methods with the edge, methods with its reverse), where most of the learners have the edge.
+        """(cause, effect, methods with the edge, methods with its reverse), where most methods have the edge.
 
-        Guesses that know nothing have no vote.
+        Methods of chance have no vote.
         """
         import numpy as np
 
-        from dagtune.baselines import CHANCE
-
-        voters = [graph for name, graph in self.graphs.items() if name not in CHANCE]
+        voters = [graph for name, graph in self.graphs.items() if not METHODS[name].chance]
         if len(voters) < 2:
             return []
         votes = np.sum(voters, axis=0)
@@ -197,15 +197,15 @@ class Compared:
 
 
 def _methods(given: Sequence[str]) -> list[str]:
-    """Method names, each once; "all" is every method that needs no package from elsewhere."""
-    from dagtune.baselines import BASELINES, EXTERNAL
+    """Method names, each once; "all" is every method that needs no further package."""
     from dagtune.validation import check_choice
 
-    ours = ("conditional", "ot", *BASELINES)
     chosen: dict[str, None] = {}
     for name in (part.strip() for text in given for part in text.split(",")):
-        for method in ours if name == "all" else [check_choice("method", name, (*ours, *EXTERNAL))]:
-            chosen[method] = None
+        if name == "all":
+            chosen |= {name: None for name, method in METHODS.items() if not method.needs}
+        else:
+            chosen[check_choice("method", name, METHODS)] = None
     return list(chosen)
 
 
@@ -218,14 +218,15 @@ def _attempt(
     jobs: int | None,
     tell: Progress,
 ) -> Attempt:
-    """One method; whatever stops it becomes a line in the table."""
+    """Run one method; whatever stops it becomes a line in the table."""
     from dagtune.baselines import TimeLimitError
     from dagtune.metrics import evaluate
 
     tell(name, 0.0)
     started = time.monotonic()
     try:
-        graph, notes = _run(name, table, time_limit, seed, jobs, lambda share: tell(name, share))
+        hear = _limited(name, time_limit, lambda share: tell(name, share))
+        fit = METHODS[name].run(table, seed=seed, threads=jobs, time_limit=time_limit, progress=hear)
     except TimeLimitError:
         return Attempt(name, time.monotonic() - started, trouble=f"no answer within {time_limit:g} s")
     except ImportError as error:
@@ -233,27 +234,8 @@ def _attempt(
     except Exception as error:  # a method that fails is a result of the comparison
         return Attempt(name, time.monotonic() - started, trouble=f"failed: {type(error).__name__}: {error}")
     seconds = time.monotonic() - started
-    scores = None if truth is None else evaluate(truth, graph).as_dict()
-    return Attempt(name, seconds, graph, scores=scores, notes=notes)
-
-
-def _run(
-    name: str, table: Table, time_limit: float | None, seed: int, jobs: int | None, tell: Callable[[float], None]
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Boolean graph of a method, and what it has to say."""
-    import dagtune
-    from dagtune.baselines import BASELINES, EXTERNAL, LEARNERS
-    from dagtune.graph import as_matrix
-
-    if name in ("conditional", "ot"):
-        estimator = dagtune.OptimalTuning if name == "ot" else dagtune.ConditionalTuning
-        learner = estimator(random_state=seed, threads=jobs, progress=_limited(name, time_limit, tell))
-        result = learner.fit(table).result_
-        return result.matrix, result.warnings
-    if name in LEARNERS or name in EXTERNAL:
-        learned = (LEARNERS | EXTERNAL)[name](table, rng=seed, time_limit=time_limit)
-        return learned.graph, learned.notes
-    return as_matrix(BASELINES[name](table, rng=seed)), ()
+    scores = None if truth is None else evaluate(truth, fit.graph).as_dict()
+    return Attempt(name, seconds, fit.graph, scores=scores, notes=(*fit.notes, *fit.warnings))
 
 
 def _limited(name: str, time_limit: float | None, tell: Callable[[float], None]) -> Progress:

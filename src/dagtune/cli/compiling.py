@@ -1,4 +1,4 @@
-"""Show when numba makes machine code: that takes a while, but only the first time after an installation."""
+"""Show when numba compiles: that takes a while, but only once after an installation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dagtune.cli.terminal import Progress
 
 __all__ = ["WORDS", "compiling_shown"]
 
-#: The phase that is shown meanwhile.
+#: The phase that is shown while it compiles.
 WORDS = "compiling (once after an installation, up to a minute)"
 
 
 @contextmanager
 def compiling_shown(tell: Progress) -> Iterator[None]:
-    """Inside, ``tell`` hears of every function that is compiled because the cache on disk does not have it."""
+    """In this block ``tell`` is told of every function that numba compiles, because its cache on disk lacks it."""
     from numba.core import event
 
     class Ear(event.Listener):

@@ -1,4 +1,4 @@
-"""Exit codes, and one line on stderr for everything that can go wrong; a traceback only for those who ask."""
+"""Exit codes, and one line on stderr for everything that can go wrong; a traceback only for those who ask for it."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ from typing import Any
 import typer
 
 from dagtune.cli.interrupt import tell_stopped
+from dagtune.learners import options_by_name
 
 __all__ = ["DONE", "FINDINGS", "INTERRUPTED", "OUR_FAULT", "YOUR_INPUT", "guarded"]
 
 DONE, OUR_FAULT, YOUR_INPUT, FINDINGS, INTERRUPTED = 0, 1, 2, 3, 130
 
-#: Set to anything, it shows the traceback under the line.
+#: If this environment variable is set, the traceback follows the line.
 DEBUG = "DAGTUNE_DEBUG"
 
 # typer carries its own click or needs the package, as its version has it; BadParameter < UsageError < ClickException.
 _ClickError: Any = typer.BadParameter.__mro__[2]
 
-#: Keywords of the library in an error message, and the option that does the same here.
-_KEYWORDS = (
-    "columns density drop drop_constant kernel knowledge missing noise noise_scale preset recipe seed sep standardize "
-    "time_limit"
-)
-_KEYWORD = re.compile(rf"\b({'|'.join(_KEYWORDS.split())})=('[^']*'|[\w.+-]*)")
+#: Keywords of the library that are options of the verbs; the learners' own are added to them.
+_KEYWORDS = "columns drop drop_constant knowledge missing noise noise_scale recipe seed sep standardize time_limit"
 
 _DISK = {
     errno.ENOSPC: "the disk is full: free some space, or write to another disk",
@@ -64,8 +61,8 @@ def guarded(call: Callable[[], Any]) -> int:
 
 
 def _judged(error: Exception) -> tuple[int, str]:
-    """Whose fault it is, and what to say."""
-    from dagtune.validation import InputError  # pandas comes with it: --help must not wait for that
+    """The exit code for an error, and the line to print."""
+    from dagtune.validation import InputError  # numpy loads with it, and --help must not wait for that
 
     if isinstance(error, InputError):
         return YOUR_INPUT, _as_options(str(error))
@@ -93,17 +90,18 @@ def _fail(code: int, message: str) -> int:
 
 
 def _as_options(message: str) -> str:
-    """A message of the library with ``sep=';'`` written as ``--sep ';'``: here people type options."""
+    """A message of the library with ``sep=';'`` written as ``--sep ';'``, because here people type options."""
+    keywords = "|".join({*_KEYWORDS.split(), *options_by_name()})
 
     def option(match: re.Match[str]) -> str:
         value = "" if match[2] in ("", "True") else f" {match[2]}"
         return f"--{match[1].replace('_', '-')}{value}"
 
-    return _KEYWORD.sub(option, message)
+    return re.sub(rf"\b({keywords})=('[^']*'|[\w.+-]*)", option, message)
 
 
 def _usage(error: Any) -> str:
-    """A wrong option or verb: what is wrong, and where the right ones stand."""
+    """What is wrong with an option or verb, and which help lists the right ones."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "dagtune"
     return f"{error.format_message().rstrip('.')} (see {command} --help)"
@@ -117,7 +115,7 @@ def _disk(error: OSError) -> str:
 
 
 def _unheard() -> int:
-    """Nobody reads what we print: end without a word."""
+    """The exit code when nobody reads what we print: end silently."""
     _mute_stdout()
     return YOUR_INPUT
 

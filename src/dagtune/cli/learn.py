@@ -9,19 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dagtune.cli.methods import LearnerVerb, options_of
 from dagtune.cli.options import (
     DATA,
+    METHOD,
     Columns,
     Drop,
     Force,
+    Jobs,
     Json,
     Missing,
     Quiet,
+    Seed,
     Sep,
     Spreadsheet,
-    among,
+    Standardize,
+    Truth,
 )
 from dagtune.cli.terminal import Talk
+from dagtune.learners import DEFAULT, LEARNERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,18 +40,15 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-METHODS = ("conditional", "ot")
-#: Options that only one method knows.
-ONLY_OT, ONLY_CONDITIONAL = ("kernel", "preset"), ("noise", "density", "categorical")
-METHOD, KNOWLEDGE = "Method", "What is known beforehand"
-#: Edges shown on the terminal; the rest stand in edges.csv.
+KNOWLEDGE = "Prior knowledge"
+#: Edges shown on the terminal; edges.csv has them all.
 _SHOWN = 25
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
     app.command("learn", epilog='Example: dagtune learn data.csv --out result --bootstrap 50 --forbid "price->age"')(
-        learn
+        LearnerVerb(learn)
     )
 
 
@@ -54,10 +57,9 @@ def learn(
         Path | None, typer.Argument(help="CSV, TSV, Parquet or Feather; none with --demo.", show_default=False)
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the results.")] = None,
-    truth: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="True graph.csv, to score the result."),
-    ] = None,
+    truth: Truth = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
     spreadsheet: Spreadsheet = False,
     force: Force = False,
     as_json: Json = False,
@@ -69,82 +71,32 @@ def learn(
     drop_constant: Annotated[
         bool, typer.Option("--drop-constant", help="Leave constant columns out.", rich_help_panel=DATA)
     ] = False,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAMES", help="Levels, not numbers: causes only.", rich_help_panel=DATA),
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale columns to deviation 1.", rich_help_panel=DATA)
+    standardize: Standardize = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Use the bundled Sachs protein data.", rich_help_panel=DATA)
     ] = False,
-    demo: Annotated[bool, typer.Option("--demo", help="Use the bundled Sachs proteins.", rich_help_panel=DATA)] = False,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="conditional|ot",
-            help="Which learner; ot is the paper's.",
-            rich_help_panel=METHOD,
-            show_default=False,
-            autocompletion=among(*METHODS),
-        ),
-    ] = "conditional",
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            help="conditional: auto, equal, free, non-gaussian, ...",
-            metavar="WORD",
-            rich_help_panel=METHOD,
-            autocompletion=among("auto", "equal", "free", "non-gaussian", "post-nonlinear"),
-        ),
-    ] = None,
-    density: Annotated[
-        str | None,
-        typer.Option(
-            help="conditional: sparse, balanced, dense, or a number.",
-            metavar="WORD",
-            rich_help_panel=METHOD,
-            autocompletion=among("sparse", "balanced", "dense"),
-        ),
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="ot: gaussian, sigmoid, laplace, auto, ...",
-            metavar="WORD",
-            rich_help_panel=METHOD,
-            autocompletion=among("auto", "gaussian", "laplace", "rational-quadratic", "sigmoid"),
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="ot: paper or released (the authors' script).",
-            metavar="WORD",
-            rich_help_panel=METHOD,
-            autocompletion=among("paper", "released"),
-        ),
-    ] = None,
+    method: str = DEFAULT,
     bootstrap: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Learn N times more, for confidence.", rich_help_panel=METHOD)
+        int,
+        typer.Option(metavar="N", min=0, help="Learn from N resamples too.", rich_help_panel=METHOD),
     ] = 0,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of everything random.", rich_help_panel=METHOD)] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Processors to use; all if not given.", rich_help_panel=METHOD),
-    ] = None,
     knowledge: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help=".toml or .json: required, forbidden, tiers.", rich_help_panel=KNOWLEDGE),
     ] = None,
     require: Annotated[
-        list[str] | None, typer.Option(metavar='"a->b"', help="This edge is there.", rich_help_panel=KNOWLEDGE)
+        list[str] | None,
+        typer.Option(metavar='"a->b"', help="Edge the graph must contain.", rich_help_panel=KNOWLEDGE),
     ] = None,
     forbid: Annotated[
-        list[str] | None, typer.Option(metavar='"a->b"', help="This edge is not.", rich_help_panel=KNOWLEDGE)
+        list[str] | None,
+        typer.Option(metavar='"a->b"', help="Edge the graph must not contain.", rich_help_panel=KNOWLEDGE),
     ] = None,
     tiers: Annotated[
         str | None,
         typer.Option(metavar='"a,b>c"', help="Causes first; no edge leads back.", rich_help_panel=KNOWLEDGE),
     ] = None,
+    **given: Any,
 ) -> None:
     """Learn a causal graph from a table; write it, its evidence and a report into DIR."""
     started = time.monotonic()
@@ -154,25 +106,24 @@ def learn(
         from dagtune.cli.files import refuse_taken
         from dagtune.cli.reading import read_knowledge, read_truth, standardized
 
-        options = _method_options(
-            method, noise=noise, density=density, kernel=kernel, preset=preset, categorical=categorical or None
-        )
+        options = options_of(method, given)
         reading = {"sep": sep, "columns": columns, "drop": drop, "missing": missing, "drop_constant": drop_constant}
-        reading["categorical"] = categorical
+        reading["categorical"] = options.get("categorical")
         source = _source(data, demo, reading)
         folder = out or Path(f"dagtune-{'demo' if source is None else source.stem}")
         refuse_taken(folder, force=force)
         task = _demo_task(tell) if source is None else _task(source, tell, reading)
         if truth is not None:
             task = replace(task, truth=read_truth(truth, task.table.names))
-        if categorical:
+        if "categorical" in options:
             options["categorical"] = task.table.categorical  # by their names, without those left out as constant
         if standardize:
             task = replace(task, table=standardized(task.table))
         known = read_knowledge(task.table.names, knowledge, require, forbid, tiers)
         findings = _audited(task.table, tell)
-        learner = _learner(method, tell, knowledge=known, random_state=seed, threads=jobs, **options)
-        result, confidence = _fit(learner, task, bootstrap, jobs, tell)
+        tell("preparing", 0.0)
+        learner = LEARNERS[method].make(knowledge=known, random_state=seed, threads=jobs, progress=tell, **options)
+        result, confidence = _fit(learner, task, bootstrap, seed, jobs, tell)
         told = {"data": task.source, "standardized": standardize, "seed": seed}
         result = replace(result, settings={**result.settings, **told})
         learned = Learned(task, result, confidence, findings, _scores(task, result), folder)
@@ -193,7 +144,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Learned:
-    """Everything the verb found, for the files, the terminal and the JSON document."""
+    """Everything that was found, for the files, the terminal and the JSON document."""
 
     task: Task
     result: Result
@@ -204,7 +155,7 @@ class Learned:
     seconds: float = 0.0
 
     def confidence_of(self, cause: str, effect: str) -> float | None:
-        """Share of resamples with the edge, or the learner's own probability, or None."""
+        """Share of resamples with the edge, else the learner's own probability, else None."""
         if self.confidence is not None:
             return float(self.confidence.probability.at[cause, effect])  # type: ignore[arg-type]
         if self.result.probability is None:
@@ -222,13 +173,13 @@ class Learned:
 
 
 def _source(data: Path | None, demo: bool, reading: dict[str, Any]) -> Path | None:
-    """The file to read, None for the demo; the two do not go together."""
+    """The file to read, or None for the demo."""
     from dagtune.validation import InputError
 
     if data is None and not demo:
         raise InputError("which table? dagtune learn data.csv, or dagtune learn --demo for the bundled one")
     if demo and (data is not None or any(value not in (None, False, "error") for value in reading.values())):
-        raise InputError("--demo brings its own table: leave out the file, and the options that say how to read it")
+        raise InputError("--demo uses the bundled table: leave out the file, and the options that say how to read it")
     return data
 
 
@@ -240,7 +191,7 @@ def _task(path: Path, tell: Progress, reading: dict[str, Any]) -> Task:
 
 
 def _demo_task(tell: Progress) -> Task:
-    """The Sachs proteins on a log scale, with the graph held to be true."""
+    """The Sachs protein data on a log scale, with the accepted graph as the truth."""
     import numpy as np
 
     from dagtune.datasets import load
@@ -251,41 +202,11 @@ def _demo_task(tell: Progress) -> Task:
     return Task(read_table(proteins.X.transform(np.log1p)), "sachs proteins, log(x + 1)", truth=proteins.graph)
 
 
-def _method_options(method: str, **given: str | list[str] | None) -> dict[str, Any]:
-    """The learner's own options; one that belongs to the other method is refused."""
-    from dagtune.validation import InputError, check_choice
-
-    check_choice("--method", method, METHODS)
-    for option in ONLY_CONDITIONAL if method == "ot" else ONLY_OT:
-        if given[option] is not None:
-            other = "conditional" if method == "ot" else "ot"
-            raise InputError(f"--{option} belongs to --method {other}: leave it out, or choose that method")
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if "density" in options:
-        options["density"] = _word_or_number(options["density"])
-    return options
-
-
-def _word_or_number(text: str) -> str | float:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _learner(method: str, tell: Progress, **options: Any) -> Any:
-    """The estimator; loading it takes a moment."""
-    import dagtune
-
-    tell("preparing", 0.0)
-    learner = dagtune.OptimalTuning if method == "ot" else dagtune.ConditionalTuning
-    return learner(progress=tell, **options)
-
-
 def _fit(
-    learner: Any, task: Task, bootstrap: int, jobs: int | None, tell: Progress
+    learner: Any, task: Task, bootstrap: int, seed: int, jobs: int | None, tell: Progress
 ) -> tuple[Result, EdgeConfidence | None]:
-    """What was learned, and how often it comes back if that was asked for."""
+    """What was learned, and if resamples are asked for how often each edge is learned from them."""
+    from dagtune.bootstrap import bootstrap as resample
     from dagtune.cli.compiling import compiling_shown
 
     with compiling_shown(tell):
@@ -293,7 +214,7 @@ def _fit(
         if not bootstrap:
             return result, None
         tell("bootstrap", 0.0)
-        return result, learner.bootstrap(task.table, bootstrap, n_jobs=jobs, progress=tell)
+        return result, resample(learner, task.table, bootstrap, random_state=seed, n_jobs=jobs, progress=tell)
 
 
 def _audited(table: Table, tell: Progress) -> Audit:
@@ -313,7 +234,7 @@ def _scores(task: Task, result: Result) -> dict[str, dict[str, float]]:
 
 
 def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) -> None:
-    """Every file, in a folder that appears whole or not at all."""
+    """Write every file; the folder appears when it is complete."""
     from dagtune.cli.files import whole_folder, write_graph, write_rows
     from dagtune.engine.dependence import measure_dependence
     from dagtune.files import write_whole
@@ -346,7 +267,7 @@ def _write(learned: Learned, tell: Progress, *, force: bool, spreadsheet: bool) 
 
 
 def _kernel(result: Result) -> dict[str, Any]:
-    """The kernel that the learner measured dependence with, if it did."""
+    """The kernel with which the learner measured dependence, if it did."""
     return {name: result.settings[name] for name in ("kernel", "bandwidth") if name in result.settings}
 
 
@@ -364,7 +285,7 @@ def _draw(result: Result, part: Path) -> None:
 
 
 def _command() -> str:
-    """What was typed, to type it again."""
+    """The command that was typed."""
     import shlex
     import sys
 
@@ -372,7 +293,7 @@ def _command() -> str:
 
 
 def _summarize(learned: Learned, talk: Talk) -> None:
-    """The short story for a terminal."""
+    """Print the summary."""
     from dagtune.cli.reading import score_rows
     from dagtune.cli.terminal import columns_of_text
     from dagtune.text import printable
@@ -393,7 +314,7 @@ def _summarize(learned: Learned, talk: Talk) -> None:
     for warning in result.warnings:
         talk.say(f"warning: {warning}", style="yellow")
     if learned.scores:
-        talk.say("Against the true graph, with guesses that know nothing beside it:")
+        talk.say("Against the true graph, beside guesses that know nothing:")
         for line in columns_of_text(score_rows(learned.scores), right=range(1, 7)):
             talk.say(f"  {line}")
     if not learned.audit.clean:
@@ -407,7 +328,7 @@ def _summarize(learned: Learned, talk: Talk) -> None:
 
 
 def _document(learned: Learned) -> dict[str, Any]:
-    """The machine's summary."""
+    """The summary as JSON values."""
     result = learned.result
     return {
         "out": str(learned.folder),

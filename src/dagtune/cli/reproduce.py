@@ -1,4 +1,4 @@
-"""``dagtune reproduce`` runs what the paper ran, and can be stopped; ``dagtune report`` writes the pages."""
+"""``dagtune reproduce`` runs the paper's experiments, and resumes after a stop; ``dagtune report`` writes the pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dagtune.cli.errors import INTERRUPTED
-from dagtune.cli.options import Quiet
+from dagtune.cli.methods import method_names
+from dagtune.cli.options import DATA, Quiet, Standardize, word
 from dagtune.cli.terminal import Talk
 
 if TYPE_CHECKING:
@@ -28,31 +29,39 @@ def reproduce(
         list[str], typer.Argument(metavar="NAME...", help="table2, fig5, table-mlp2, table-tanh, table-real, all.")
     ],
     out: Annotated[
-        Path, typer.Option(help="Folder of the results; the same folder again goes on where it was.")
+        Path, typer.Option(metavar="DIR", help="Folder for the results; a folder with results is resumed.")
     ] = Path("reproduction"),
-    sizes: Annotated[str | None, typer.Option(help="Numbers of nodes among 10,20,25,30,40; all if not given.")] = None,
-    repeats: Annotated[int, typer.Option(help="Tables for each setting.")] = 10,
-    recipe: Annotated[
-        str, typer.Option(help="printed (the paper's formulas), released (its script's), or both.")
-    ] = "printed",
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale every column to mean 0, deviation 1.")
-    ] = False,
-    scale: Annotated[str | None, typer.Option(help="raw, standardized, or both.")] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names with commas, e.g. ot,conditional,cam; chance always comes along.")
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Methods, such as ot,conditional,cam; chance is always added.",
+            autocompletion=method_names,
+        ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Cells side by side; one a processor if not given.")] = None,
-    cell_timeout: Annotated[
-        float, typer.Option(help="Seconds after which a cell is stopped and recorded as such.")
-    ] = 300.0,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Cells to run at a time; default: one for each processor.")
+    ] = None,
+    cell_timeout: Annotated[float, typer.Option(metavar="SECONDS", help="Time limit for each cell.")] = 300.0,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler whose workers run the cells.")
+        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers run the cells.")
     ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed or ran out of time.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Run cells again that failed or timed out.")] = False,
     quiet: Quiet = False,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Numbers of nodes among 10,20,25,30,40; default: all.", rich_help_panel=DATA
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option(metavar="N", help="Tables for each setting.", rich_help_panel=DATA)] = 10,
+    recipe: Annotated[
+        str, word("printed (the paper), released (its script), or both.", "printed", "released", "both", panel=DATA)
+    ] = "printed",
+    standardize: Standardize = False,
+    scale: Annotated[str | None, word("raw, standardized, or both.", "raw", "standardized", "both", panel=DATA)] = None,
 ) -> None:
-    """Run what the paper ran, cell by cell. Stop it whenever you like: the same command goes on where it was."""
+    """Run the paper's experiments, cell by cell. A run that was stopped is resumed by the same command."""
     from dagtune import experiments
 
     talk = Talk(quiet=quiet)
@@ -82,18 +91,20 @@ def reproduce(
                 progress=show,
             )
     except KeyboardInterrupt:
-        done = f"{last[0].done} of {last[0].total} cells are kept in {out}; " if last else ""
-        typer.echo(f"dagtune: stopped: {done}the same command goes on", err=True)
+        done = f"{last[0].done} of {last[0].total} cells are finished in {out}; " if last else ""
+        typer.echo(f"dagtune: stopped: {done}the same command resumes the run", err=True)
         raise typer.Exit(INTERRUPTED) from None
     talk.say(_told(summary, out))
 
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder that dagtune reproduce wrote.")],
-    out: Annotated[Path | None, typer.Option(help="Where the pages go; beside the results if not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the pages; default: that of the results.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write REPRODUCTION.md and REPRODUCTION.html: the paper's numbers beside those of a run, chance included."""
+    """Write REPRODUCTION.md and REPRODUCTION.html: the paper's numbers beside those of a run, with chance."""
     from dagtune.report.reproduction import write_reproduction
 
     talk = Talk(quiet=quiet)
@@ -109,24 +120,24 @@ def _whole_numbers(text: str) -> list[int]:
     try:
         return [int(word) for word in _words(text)]
     except ValueError:
-        raise typer.BadParameter(f"--sizes takes whole numbers with commas, not {text!r}") from None
+        raise typer.BadParameter(f"--sizes takes whole numbers separated by commas, not {text!r}") from None
 
 
 def _standardize(flag: bool, scale: str | None) -> Any:
-    """What the library is told; the flag is short for one of the scales."""
+    """What ``reproduce`` takes; --standardize is short for --scale standardized."""
     scales = {"raw": False, "standardized": True, "both": "both"}
     if scale is None:
         return flag
     if scale not in scales or (flag and scale == "raw"):
         raise typer.BadParameter(
-            f"--scale takes raw, standardized or both (and --standardize is one of them), not {scale!r}"
+            f"--scale takes raw, standardized or both (--standardize is short for the second), not {scale!r}"
         )
     return scales[scale]
 
 
 def _told(summary: Summary, out: Path) -> str:
-    gone = f", {summary.timeout} timed out, {summary.failed} failed" if summary.timeout or summary.failed else ""
+    lost = f", {summary.timeout} timed out, {summary.failed} failed" if summary.timeout or summary.failed else ""
     return (
-        f"{summary.total} cells in {out}: {summary.before} from before, {summary.ok} finished now{gone}\n"
+        f"{summary.total} cells in {out}: {summary.before} from before, {summary.ok} finished now{lost}\n"
         f"next: dagtune report {out}"
     )

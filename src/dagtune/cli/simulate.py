@@ -1,4 +1,4 @@
-"""`dagtune simulate` and `dagtune evaluate`: data with a known graph, and how good a guess of it is."""
+"""`dagtune simulate` and `dagtune evaluate`: data from a known graph, and how good a guess of it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dagtune.cli.options import DATA, Force, Json, Quiet, Spreadsheet, among
+from dagtune.cli.options import DATA, Force, Json, Quiet, Seed, Spreadsheet, among, word
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,10 @@ __all__ = ["register"]
 
 GRAPH = "Graph"
 GRAPHS = ("random", "erdos-renyi", "scale-free")
-#: Random graphs that a guess is compared with.
+#: What the shell completes: the names of the library, which loads too slowly for that. A test compares them.
+MODELS = ("linear", "mlp100", "mlp2", "tanh", "sigmoid-mix", "abs", "mlp-tanh", "abs-tanh", "gp", "gp-joint")
+NOISES = ("gaussian", "uniform", "exponential", "laplace", "t3", "raw-exponential")
+#: How many random graphs a guess is compared with.
 _DRAWS = 50
 
 
@@ -33,16 +36,12 @@ def register(app: typer.Typer) -> None:
 def simulate(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for data.csv, graph.csv, settings.json.")],
     truth: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your own graph.csv, not a random one.", rich_help_panel=GRAPH)
+        Path | None,
+        typer.Option(metavar="FILE", help="Your own graph.csv, not a random one.", rich_help_panel=GRAPH),
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option(
-            metavar="WORD",
-            help="The paper's: d10, d20, d25, d30, d40.",
-            rich_help_panel=GRAPH,
-            autocompletion=among("d10", "d20", "d25", "d30", "d40"),
-        ),
+        word("A size of the paper: d10, d20, d25, d30, d40.", "d10", "d20", "d25", "d30", "d40", panel=GRAPH),
     ] = None,
     kind: Annotated[
         str,
@@ -54,59 +53,36 @@ def simulate(
             autocompletion=among(*GRAPHS),
         ),
     ] = "random",
-    nodes: Annotated[int, typer.Option(metavar="N", min=2, help="Columns.", rich_help_panel=GRAPH)] = 10,
+    nodes: Annotated[int, typer.Option(metavar="N", min=2, help="Number of columns.", rich_help_panel=GRAPH)] = 10,
     edges: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Edges; twice the nodes if not given.", rich_help_panel=GRAPH)
+        int | None,
+        typer.Option(metavar="N", min=0, help="Number of edges; default: twice the nodes.", rich_help_panel=GRAPH),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="1000 if not given.", rich_help_panel=DATA)
+        int | None, typer.Option(metavar="N", min=2, help="Number of rows; default: 1000.", rich_help_panel=DATA)
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            help="linear, tanh, abs, mlp100, gp, ... (docs/data.md).",
-            rich_help_panel=DATA,
-            autocompletion=among(
-                "linear", "mlp100", "mlp2", "tanh", "sigmoid-mix", "abs", "mlp-tanh", "abs-tanh", "gp", "gp-joint"
-            ),
-        ),
-    ] = "tanh",
+    model: Annotated[str, word("linear, tanh, abs, mlp100, gp, ... (docs/data.md).", *MODELS, panel=DATA)] = "tanh",
     recipe: Annotated[
-        str,
-        typer.Option(
-            metavar="WORD",
-            help="printed (the paper) or released (its script).",
-            rich_help_panel=DATA,
-            autocompletion=among("printed", "released"),
-        ),
+        str, word("printed (the paper) or released (its script).", "printed", "released", panel=DATA)
     ] = "printed",
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            help="gaussian, uniform, exponential, laplace, t3, ...",
-            rich_help_panel=DATA,
-            autocompletion=among("gaussian", "uniform", "exponential", "laplace", "t3", "raw-exponential"),
-        ),
-    ] = None,
-    noise_scale: Annotated[float, typer.Option(metavar="X", help="Of the noise.", rich_help_panel=DATA)] = 1.0,
+    noise: Annotated[str | None, word("gaussian, uniform, exponential, laplace, t3, ...", *NOISES, panel=DATA)] = None,
+    noise_scale: Annotated[float, typer.Option(metavar="X", help="Factor of the noise.", rich_help_panel=DATA)] = 1.0,
     standardize: Annotated[
         str,
         typer.Option(
             metavar="no|yes|internal",
-            help="Scale columns at the end, or as they are made.",
+            help="Scale columns at the end, or while drawing.",
             rich_help_panel=DATA,
             autocompletion=among("no", "yes", "internal"),
         ),
     ] = "no",
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The same gives the same.", rich_help_panel=DATA)] = 0,
+    seed: Seed = 0,
     spreadsheet: Spreadsheet = False,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a random graph and a table from it: what is true is known, so learners can be judged."""
+    """Draw a random graph and a table from it. The true graph is known, so learners can be judged."""
     from dagtune import simulate as library
     from dagtune.cli.files import refuse_taken, whole_folder, write_graph, write_rows
     from dagtune.cli.terminal import Talk
@@ -150,7 +126,7 @@ def simulate(
 def _graph_and_rows(
     truth: Path | None, size: str | None, kind: str, nodes: int, edges: int | None, rows: int | None, seed: int
 ) -> tuple[pd.DataFrame | np.ndarray, int]:
-    """The graph to draw from, and how many rows."""
+    """The graph to draw data from, and the number of rows."""
     from dagtune import simulate as library
     from dagtune.cli.reading import read_truth
     from dagtune.validation import check_choice
@@ -173,10 +149,10 @@ def _graph_and_rows(
 def evaluate(
     truth: Annotated[Path, typer.Argument(help="True graph.csv.", show_default=False)],
     guess: Annotated[Path, typer.Argument(help="Guessed graph.csv.", show_default=False)],
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the random graphs.")] = 0,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Measure a guessed graph against the true one, with guesses that know nothing beside it."""
+    """Measure a guessed graph against the true one, with the empty and random graphs beside it."""
     from dagtune.cli.reading import read_truth
     from dagtune.cli.terminal import Talk, columns_of_text
     from dagtune.graph import as_matrix, to_frame
@@ -200,7 +176,7 @@ def evaluate(
 
 
 def _chance(true: pd.DataFrame, edges: int, seed: int) -> dict[str, dict[str, float]]:
-    """Measures of guesses that know nothing; random ones are means over some draws."""
+    """Measures of the empty graph, and mean measures of random ones."""
     import numpy as np
 
     from dagtune.metrics import evaluate as measure

@@ -1,8 +1,8 @@
-"""What the verbs say: text for people or one JSON document on stdout, progress beside it.
+"""What the verbs print: text for people or one JSON document on stdout, and progress.
 
-On a terminal progress is a bar on stderr, with the time left. Without one it is plain lines on stdout, or nothing where
-stdout holds JSON; so stderr that goes to a file holds errors only. Verbs import this module at their top, so nothing
-heavy may load with it.
+On a terminal progress is a bar on stderr, with the time left. Otherwise it is plain lines on stdout, or nothing if
+stdout holds JSON, so that a log of stderr holds errors only. Verbs import this module at their top, so nothing heavy
+may load with it.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _BETWEEN = 5.0
 
 
 class Talk:
-    """Where a verb's words go: ``quiet`` swallows all but errors, ``as_json`` keeps stdout for one document."""
+    """Where a verb prints: ``quiet`` leaves errors only, ``as_json`` keeps stdout for one document."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet, self.as_json = quiet, as_json
 
     def say(self, text: str = "", *, style: str = "") -> None:
-        """Lines for a person; ``style`` is shown on a terminal only. Names in it must be printable already."""
+        """Print lines for a person, in a ``style`` if on a terminal. Names in them must be printable already."""
         if not self.quiet and not self.as_json:
             _print(text, style)
 
     def give(self, document: dict[str, Any]) -> None:
-        """The JSON document, if one was asked for; what is not a number becomes null."""
+        """Print the JSON document, if one was asked for; NaN and infinity become null."""
         if self.as_json:
             print(json.dumps(_finite(document), indent=2))
 
     @contextmanager
     def progress(self, *, after: float = 0.0) -> Iterator[Progress]:
-        """A function to be told (phase, share done); it shows them as long as the block runs.
+        """A function that is told (phase, share done) and shows it while the block runs.
 
-        Plain lines begin ``after`` that many seconds: what is done at once needs none.
+        Plain lines begin after so many seconds: what takes less needs none.
         """
         if self.quiet:
             yield lambda phase, share: None
@@ -82,7 +82,7 @@ class _PlainLines:
 
 @contextmanager
 def _bar() -> Iterator[Progress]:
-    """A bar on stderr for the phase that runs, gone when the block ends."""
+    """A bar on stderr for the current phase; it disappears when the block ends."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -103,7 +103,7 @@ def _bar() -> Iterator[Progress]:
 
 
 def _visible(phase: str) -> str:
-    """A phase, which may hold the name of a file, for a terminal; the usual one does not load pandas for that."""
+    """A phase, which may hold the name of a file, made safe for a terminal."""
     if phase.isprintable():
         return phase
     from dagtune.text import printable
@@ -112,7 +112,7 @@ def _visible(phase: str) -> str:
 
 
 def columns_of_text(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Lines with the cells of each column under one another, columns in ``right`` flush right."""
+    """Lines of a table with aligned columns, those in ``right`` to the right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
     return [
         "  ".join(
@@ -133,7 +133,7 @@ def _print(text: str, style: str) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """``value`` with null for numbers that JSON does not know."""
+    """``value`` with None for NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {str(key): _finite(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

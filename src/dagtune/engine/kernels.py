@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numba import njit
 
+from dagtune.registry import Registry
 from dagtune.validation import InputError, check_choice
 
 __all__ = [
@@ -91,24 +92,47 @@ def _sigmoid(product: np.ndarray) -> np.ndarray:
     return np.tanh(product)
 
 
-KERNELS: dict[str, Kernel] = {
-    kernel.name: kernel
-    for kernel in (
+#: The kernels by name; :func:`register_kernel` adds to them.
+KERNELS = Registry(
+    "kernel",
+    (
         Kernel("gaussian", _gaussian, of="difference", definite=True),
         Kernel("sigmoid", _sigmoid, of="product", takes_bandwidth=False),
         Kernel("laplace", _laplace, of="difference", definite=True),
         Kernel("rational-quadratic", _rational_quadratic, of="difference", definite=True),
-    )
-}
+    ),
+)
 
 
 def register_kernel(kernel: Kernel) -> Kernel:
-    """Make ``kernel`` known by its name; a name that stands already is refused."""
-    if kernel.name in KERNELS:
-        raise InputError(f"a kernel named {kernel.name!r} stands already: choose another name")
+    """Make a kernel known by its name, in Python and on the command line.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Elementwise, finite and symmetric; a few points are tried.
+
+    Returns
+    -------
+    Kernel
+        The same kernel.
+
+    Raises
+    ------
+    InputError
+        If the name is already registered, or the kernel fails on the points tried.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune.engine.kernels import KERNELS, Kernel, register_kernel
+    >>> cauchy = register_kernel(Kernel("cauchy", lambda u: 1 / (1 + u * u), of="difference", definite=True))
+    >>> "cauchy" in KERNELS
+    True
+    >>> del KERNELS["cauchy"]
+    """
     _check_kernel(kernel)
-    KERNELS[kernel.name] = kernel
-    return kernel
+    return KERNELS.register(kernel)
 
 
 def as_kernel(kernel: Any) -> Kernel:
@@ -119,7 +143,7 @@ def as_kernel(kernel: Any) -> Kernel:
         own = Kernel(getattr(kernel, "__name__", "own"), kernel)
         _check_kernel(own)
         return own
-    return KERNELS[check_choice("kernel", kernel, KERNELS)]
+    return KERNELS.find(kernel)
 
 
 def _check_kernel(kernel: Kernel) -> None:

@@ -1,8 +1,8 @@
-"""A run is a set of cells: one method on one table. A cell knows its settings and its seeds, and nothing else is drawn.
+"""A run is a set of cells: one method on one table. A cell knows its settings and its seeds; nothing else is random.
 
-All methods see the same table: its seeds come from model, size and repeat alone, so recipes and scales share a graph
-too. Graph, data and method draw from streams of their own: a method that shared the graph's stream could draw the true
-order a second time.
+All methods see the same table: its seeds depend on model, size and repeat alone, so recipes and scales share a graph
+too. Graph, data and method draw from separate streams: a method that shared the graph's stream could draw the true
+order again.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["HANDING_OVER", "NO_RECIPE", "RECIPES", "SCALES", "Cell", "Seeds", "c
 
 RECIPES = ("printed", "released")
 SCALES = ("raw", "standardized")
-#: The recipe of data that nobody simulated.
+#: The recipe of real data.
 NO_RECIPE = "none"
-#: Seconds that a cell takes beside its method: making the table, scoring the graph, the way there and back.
+#: Seconds that a cell takes beyond its method: making the table, scoring the graph, talking to the child process.
 HANDING_OVER = 0.03
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """Three seeds that share no stream."""
+    """Three seeds of separate streams."""
 
     graph: int
     data: int
@@ -57,18 +57,19 @@ class Cell:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the declarations say about this cell beyond its key: the table's size and the method's options."""
+        """What is declared about this cell beyond its key: the table's size and the method's options."""
         experiment = EXPERIMENTS[self.experiment]
         size = experiment.sizes[self.nodes]
         options: dict[str, Any] = {}
-        if self.method in ("ot", "ot-released"):
-            options = dict(experiment.ot) | {"preset": "paper" if self.method == "ot" else "released"}
+        if self.method in METHODS:  # a stored cell may be of a method that is not registered here
+            method = METHODS[self.method]
+            options = {**experiment.options.get(method.family, {}), **method.settings}
         table = {} if experiment.real else {"edges": size.edges, "rows": size.rows}
         return table | {"options": options}
 
     @property
     def work(self) -> str:
-        """What is to be computed, whichever experiment asks: cells with equal work have equal results."""
+        """What is to be computed, for whatever experiment: cells with equal work have equal results."""
         return work_key(asdict(self), self.settings)
 
     @property
@@ -80,7 +81,7 @@ class Cell:
 
     @property
     def expected_seconds(self) -> float:
-        """About what the cell costs: methods grow like d^3 with n = d^2 rows, as the paper's sizes do, or nearly."""
+        """About what the cell costs: with n = d^2 rows, nearly the paper's sizes, methods cost about d^3."""
         rows = EXPERIMENTS[self.experiment].sizes[self.nodes].rows
         return HANDING_OVER + METHODS[self.method].seconds * (self.nodes / 40) ** 3 * max(rows / self.nodes**2, 1.0)
 
@@ -91,9 +92,16 @@ class Cell:
 
 
 def work_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """One line of JSON that two cells share when they ask for the same computation.
+    """One line of JSON, equal for two cells that ask for the same computation.
 
-    The experiment's name counts only where its graph is the experiment's own, or its phases are wanted.
+    Parameters
+    ----------
+    cell, settings : mapping
+        As stored. The experiment's name counts only where the experiment has its own graph or sizes.
+
+    Returns
+    -------
+    str
     """
     same_for_all = cell["experiment"] in EXPERIMENTS and EXPERIMENTS[cell["experiment"]].sizes is PAPER_SIZES
     parts = {name: value for name, value in cell.items() if name != "experiment" or not same_for_all}
@@ -101,7 +109,7 @@ def work_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
 
 
 def recipes_of(experiment: Experiment, model: str) -> tuple[str, ...]:
-    """The recipes a model has; real data have none, which is one too."""
+    """The recipes that a model has; real data have the one called "none"."""
     return (NO_RECIPE,) if experiment.real else tuple(recipe for recipe in RECIPES if recipe in MODELS[model])
 
 
@@ -116,8 +124,25 @@ def cells_of(
 ) -> list[Cell]:
     """All cells of a run, cheap ones first.
 
-    ``sizes`` choose among the paper's five; an experiment with sizes of its own keeps them. A model that a recipe does
-    not have gives no cell. Real data are one table, so only a method that draws is repeated on them.
+    Parameters
+    ----------
+    experiments : sequence of Experiment
+    methods : sequence of str
+    sizes : sequence of int, optional
+        Some of the paper's five numbers of nodes; None takes all. An experiment with its own sizes keeps them.
+    repeats : int
+        Tables for each setting. Real data are one table, so only a random method is repeated on them.
+    recipes, scales : sequences of str
+        A model that does not have a recipe gives no cell.
+
+    Returns
+    -------
+    list of Cell
+
+    Raises
+    ------
+    InputError
+        If a recipe or a size is unknown, or nothing is left to run.
     """
     repeats = check_count("repeats", repeats)
     for recipe in recipes:

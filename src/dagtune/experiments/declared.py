@@ -1,4 +1,7 @@
-"""What the paper ran and with what, as data: experiments, methods, published numbers. Nothing here computes."""
+"""What the paper says, as data: the experiments it ran and the numbers it published. Nothing here computes.
+
+The methods come from :mod:`dagtune.learners`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from dagtune.baselines import BASELINES, EXTERNAL
+from dagtune.baselines import CHANCE
+from dagtune.learners import METHODS, readings
+from dagtune.methods import Method
 from dagtune.simulate import SIZES, Size
 from dagtune.validation import InputError, check_choice
 
@@ -31,20 +36,44 @@ __all__ = [
 
 #: The paper's sizes by their number of nodes.
 PAPER_SIZES: Mapping[int, Size] = MappingProxyType({size.nodes: size for size in SIZES.values()})
-#: The truth of Fig. 4, as its caption and Section V-C tell it.
+#: The true graph of Fig. 4, by its caption and Section V-C.
 FIG4_EDGES = ((0, 1), (1, 3), (2, 1), (2, 3), (4, 0), (4, 1), (4, 3))
 #: OT's phases in the order of Table II.
 PHASES = ("optimal", "deletion", "addition", "formalization")
+#: Methods that every table shows beside the others.
+ALWAYS = CHANCE
+
+
+def _ot(**options: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Options that the paper states for OT, its own method."""
+    return MappingProxyType({"ot": MappingProxyType(options)})
 
 
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of the paper.
 
-    ``sizes`` holds the settings by number of nodes; ``own_sizes`` says that they are the paper's five, among which a
-    caller may choose. ``ot`` are the options of OT that the paper states. ``methods`` limits the methods, None takes
-    all. ``source`` is how published.csv calls it; ``averaged`` how many data sets stand behind a published number, as
-    far as the authors' script tells.
+    Parameters
+    ----------
+    name, title : str
+    source : str
+        How published.csv calls it.
+    models : tuple of str
+        Simulated models, or names of data sets if ``real``.
+    sizes : mapping of int to Size
+        By number of nodes.
+    own_sizes : bool
+        Whether these are the paper's five sizes, among which a caller may choose.
+    options : mapping of str to mapping
+        Options that the paper states, by method; variants of the method take them too.
+    methods : tuple of str, optional
+        The only methods that are run; None runs all.
+    phases : mapping of str to tuple of str
+        Phases whose graphs are scored too, by method.
+    real : bool
+        Whether the data are real.
+    averaged : int
+        How many data sets a published number averages, as far as the authors' script tells.
     """
 
     name: str
@@ -53,9 +82,9 @@ class Experiment:
     models: tuple[str, ...]
     sizes: Mapping[int, Size]
     own_sizes: bool = True
-    ot: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({"kernel": "gaussian"}))
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _ot(kernel="gaussian"))
     methods: tuple[str, ...] | None = None
-    phases: bool = False
+    phases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     real: bool = False
     averaged: int = 10
 
@@ -72,9 +101,9 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 models=("abs-tanh",),
                 sizes={5: Size(nodes=5, edges=len(FIG4_EDGES), rows=400)},  # the paper does not say how many rows
                 own_sizes=False,
-                ot=MappingProxyType({"kernel": "gaussian", "n_pairs": 5}),  # "five undirected edges" in Fig. 4
+                options=_ot(kernel="gaussian", n_pairs=5),  # "five undirected edges" in Fig. 4
                 methods=("ot", "conditional", "empty", "random-complete", "variance-sorted"),
-                phases=True,
+                phases=MappingProxyType({"ot": PHASES}),
                 averaged=1,
             ),
             Experiment(
@@ -97,7 +126,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
                 source="table:5",
                 models=("tanh",),
                 sizes=PAPER_SIZES,
-                ot=MappingProxyType({"kernel": "sigmoid"}),
+                options=_ot(kernel="sigmoid"),
             ),
             Experiment(
                 name="table-real",
@@ -114,57 +143,8 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to learn a graph: which published name it stands for, and about what it costs.
-
-    ``seconds`` are processor seconds at d = 40; they order the cells and tell the time left, nothing else. On
-    real data, which are one table, only a ``random`` method is repeated.
-    """
-
-    name: str
-    label: str
-    seconds: float
-    stands_for: str | None = None
-    random: bool = False
-    default: bool = True
-
-
-def _declared() -> Mapping[str, Method]:
-    """Our learners and every baseline; a method that nobody described here is taken to be slow."""
-    known = (
-        Method("ot", "OT", 1.5, stands_for="OT"),
-        Method("ot-released", "OT, released preset", 110.0, stands_for="OT", random=True),
-        Method("conditional", "conditional", 8.0, random=True),
-        Method("empty", "empty graph", 0.0),
-        Method("random-complete", "random complete DAG", 0.0, random=True),
-        Method("variance-sorted", "variance-sorted", 0.0),
-        Method("notears-mlp", "NOTEARS-MLP", 1600.0, stands_for="NOTEARS"),  # draws its start, but is too slow
-        Method("notears-linear", "NOTEARS, linear", 17.0, stands_for="NOTEARS"),
-        Method("npvar", "NPVAR", 0.1, stands_for="NPVAR"),
-        Method("cam", "CAM", 1.1, stands_for="CAM"),
-        Method("cam-r-defaults", "CAM, R defaults", 60.0, stands_for="CAM"),
-        Method("cam-no-selection", "CAM, no selection", 60.0, default=False),
-        Method("ges", "GES", 1.2, stands_for="GES"),
-        Method("sortnregress", "sortnregress", 0.2),
-        Method("r2-sortnregress", "R²-sortnregress", 0.2),
-        Method("r2-sorted", "R²-sorted", 0.02),
-    )
-    others = (Method(name, name, 100.0, random=True, default=False) for name in (*BASELINES, *EXTERNAL))
-    methods = {method.name: method for method in known}
-    return MappingProxyType(methods | {method.name: method for method in others if method.name not in methods})
-
-
-#: The methods by name, in the order tables show them.
-METHODS = _declared()
-#: What stands beside every method in every table.
-ALWAYS = ("empty", "random-complete", "variance-sorted")
-#: Read from the same fit as another method, so asking for it asks for that one.
-_READ_FROM = {"conditional-order": "conditional"}
-
-
 def choose_experiments(names: str | Sequence[str]) -> list[Experiment]:
-    """The named experiments in the paper's order; "all" is all of them."""
+    """The named experiments in the paper's order; "all" stands for all of them."""
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         raise InputError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
@@ -174,20 +154,35 @@ def choose_experiments(names: str | Sequence[str]) -> list[Experiment]:
 
 
 def choose_methods(names: str | Sequence[str] | None, available: Sequence[str]) -> list[str]:
-    """The named methods with chance always among them; None gives the defaults, as far as they are ``available``."""
+    """The named methods, and chance always; None stands for the defaults that are ``available``."""
     if names is None:
         asked = {name for name, method in METHODS.items() if method.default and name in available}
     else:
-        given = [names] if isinstance(names, str) else list(names)
-        asked = {_READ_FROM.get(name, name) for name in given}
-        for name in asked:
-            check_choice("method", name, (*METHODS, *_READ_FROM))
+        fits = {row: method.name for row, (method, _) in readings().items()}  # a reading asks for its method
+        given = [names] if isinstance(names, str) else names
+        asked = {fits.get(check_choice("method", name, (*METHODS, *fits)), name) for name in given}
     return [name for name in METHODS if name in asked or name in ALWAYS]
 
 
 @dataclass(frozen=True)
 class Published:
-    """One number of the paper: where it stands, for what, and half a unit of its last digit (``rounding``)."""
+    """One number of the paper.
+
+    Parameters
+    ----------
+    row : int
+        Its row in published.csv.
+    experiment, model, nodes, method, metric
+        What it measures. ``method`` is the paper's name.
+    value : float
+    text : str
+        As printed.
+    rounding : float
+        Half a unit of the last printed digit.
+    phase : str, optional
+        The phase after which OT's graph was measured.
+    note : str
+    """
 
     row: int
     experiment: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import json
 import os
 import platform
@@ -34,6 +35,8 @@ _ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "JAX_PLATFORMS": "cpu",
 }
+#: Modules that a child imports first, because they register methods from outside this package.
+_IMPORTS = "DAGTUNE_IMPORTS"
 _READY = "ready\n"
 
 
@@ -97,7 +100,7 @@ class _Child:
             stderr=self._errors,
             text=True,
             bufsize=1,
-            env=os.environ | _ONE_THREAD,
+            env=os.environ | _ONE_THREAD | _outside(),
             start_new_session=True,  # Ctrl-C goes to the parent alone, which then kills its children
         )
         self._ready = False
@@ -152,6 +155,14 @@ class _Child:
         return f"the process ended ({how})" + (f": {said[-1][:300]}" if said else "")
 
 
+def _outside() -> dict[str, str]:
+    """Environment in which a child finds the methods that were registered from outside this package."""
+    from dagtune.learners import outside_modules
+
+    modules = outside_modules()
+    return {_IMPORTS: ",".join(modules), "PYTHONPATH": os.pathsep.join(sys.path)} if modules else {}
+
+
 _on_this_machine = Workers()
 
 
@@ -168,7 +179,13 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints must not be taken for an answer
     from dagtune.experiments.measure import measure
+    from dagtune.learners import METHODS
 
+    for module in filter(None, os.environ.get(_IMPORTS, "").split(",")):
+        importlib.import_module(module)
+    for method in METHODS.values():  # imports are paid once, and not by the first cell's time limit
+        with contextlib.suppress(ImportError):  # its cells will say so
+            method.load()
     cells: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(cells,), daemon=True).start()
     answers.write(_READY)

@@ -1,8 +1,9 @@
-"""What the page shows, as JSON values: nodes are positions everywhere, names stand in one list, already escaped."""
+"""What the page shows, as JSON values: nodes are positions, and one list holds their names, already escaped."""
 
 from __future__ import annotations
 
 import datetime
+import inspect
 import json
 import platform
 from collections import defaultdict
@@ -16,6 +17,7 @@ import pandas as pd
 
 from dagtune import graph, metrics
 from dagtune.layout import NODE_HEIGHT, Layout, lay_out
+from dagtune.learners import LEARNERS
 from dagtune.result import Change, Result
 from dagtune.tables import Table, as_frame
 from dagtune.text import short_label, shown
@@ -24,16 +26,8 @@ from dagtune.validation import InputError
 __all__ = ["page_content"]
 
 _PACKAGES = ("dagtune", "numpy", "scipy", "scikit-learn", "pandas", "networkx", "numba")
-#: Learners by the name in their settings: what Python calls them, and which settings are their parameters.
-_LEARNERS = {
-    "optimal-tuning": (
-        "OptimalTuning",
-        "preset kernel bandwidth solver penalty n_pairs alpha deletion edge_score order combine engine knowledge",
-    ),
-    "conditional-tuning": ("ConditionalTuning", "noise density bags categorical knowledge"),
-}
 _BARS = 24
-#: Random complete DAGs whose mean score stands for chance.
+#: How many random complete DAGs are scored.
 _DRAWS = 20
 
 
@@ -48,7 +42,7 @@ def page_content(
     title: str = "",
     command: str = "",
 ) -> dict[str, Any]:
-    """Everything on the page. See :func:`dagtune.report.write_report` for what may be handed in."""
+    """Everything on the page, by the names that page.js reads; parameters as in :func:`dagtune.report.write_report`."""
     true = None if truth is None else _aligned_truth(truth, result)
     ever = np.any([*result.graphs.values(), *([] if true is None else [true])], axis=0)
     labels = [short_label(name) for name in result.names]
@@ -141,7 +135,7 @@ def _edges(result: Result, confidence: Any, true: np.ndarray | None) -> list[dic
 
 
 def _changes(result: Result) -> dict[str, Any]:
-    """Every change, with its rule and what was measured as positions in two lists: they repeat thousands of times."""
+    """Every change. Rules and measures are positions in two lists, because they repeat thousands of times."""
     position = {name: i for i, name in enumerate(result.names)}
     phase = {name: k for k, name in enumerate(result.phases)}
     rules: dict[str, int] = {}
@@ -166,14 +160,18 @@ def _changes(result: Result) -> dict[str, Any]:
 
 
 def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
-    """The dependence of every pair: as measured, or the numbers the first phase went by."""
+    """The dependence of every pair as measured, or else the numbers that the first phase compared."""
     if dependence is None:
         if not np.isfinite(result.opening).any() or not result.opening.any():
             return None
-        return {"what": "By what the first phase judged each pair", "values": _table(result.opening), "notes": []}
+        return {
+            "what": "What the first phase judged each pair by",
+            "values": _table(result.opening),
+            "notes": [],
+        }
     where = [list(dependence.names).index(name) for name in result.names if name in dependence.names]
     if len(where) < len(result.names):
-        raise InputError("the dependence lacks columns of the result: measure the same table")
+        raise InputError("the dependence lacks columns of the result: measure it on the same table")
     return {
         "what": f"HSIC, {shown(dependence.kernel)} kernel, {dependence.n_samples} rows",
         "values": _table(dependence.first[np.ix_(where, where)]),
@@ -185,16 +183,14 @@ def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
 
 
 def _columns(data: Any, result: Result) -> list[dict[str, Any]]:
-    """Counts, range and moments of each column; no single row leaves the table."""
+    """Counts, range and moments of each column; the page shows no single row."""
     frame = data.to_frame() if isinstance(data, Table) else as_frame(data)
     if frame is None:
         frame = pd.DataFrame(np.asarray(data), columns=list(result.names))
     frame = frame.rename(columns=str)
     missing = [name for name in result.names if name not in frame.columns]
     if missing:
-        raise InputError(
-            f"the data lack the column {missing[0]!r} of the result: hand in the table it was learned from"
-        )
+        raise InputError(f"the data lack the column {missing[0]!r} of the result: pass the table it was learned from")
     return [_column(pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)) for name in result.names]
 
 
@@ -244,10 +240,12 @@ def _audit(audit: Any) -> dict[str, Any]:
 
 
 def _aligned_truth(truth: Any, result: Result) -> np.ndarray:
-    """The truth in the order of the result's names, which it must have if it has any."""
+    """The true graph with its nodes in the order of the result's; if its nodes have names, they must be the same."""
     names, matrix = graph.names_of(truth), graph.as_matrix(truth)
     if len(matrix) != len(result.names):
-        raise InputError(f"the truth has {len(matrix)} nodes, the result {len(result.names)}: give a graph of the same")
+        raise InputError(
+            f"the truth has {len(matrix)} nodes, the result {len(result.names)}: pass one of these columns"
+        )
     if names is None:
         return matrix
     lacking = [name for name in result.names if name not in names]
@@ -258,7 +256,7 @@ def _aligned_truth(truth: Any, result: Result) -> np.ndarray:
 
 
 def _scores(true: np.ndarray, result: Result) -> list[dict[str, Any]]:
-    """Scores of the graph after each phase, and beside them what the empty graph and chance get."""
+    """Scores of the graph after each phase, and of the empty graph and random ones."""
     rng = np.random.default_rng(0)
     rows = [{"name": f"after {phase}", **_score(true, matrix)} for phase, matrix in result.graphs.items()]
     drawn = [_score(true, graph.complete(rng.permutation(len(true)))) for _ in range(_DRAWS)]
@@ -295,7 +293,7 @@ def _setting(value: Any) -> str:
 
 
 def _versions() -> list[list[str]]:
-    """Versions of what the numbers depend on."""
+    """Versions of everything that the numbers depend on."""
     found = [["Python", platform.python_version()], ["system", platform.platform()]]
     for package in _PACKAGES:
         try:
@@ -306,19 +304,22 @@ def _versions() -> list[list[str]]:
 
 
 def _rerun(settings: Mapping[str, Any]) -> str:
-    """Python that fits the same learner again, or nothing for a learner we do not know."""
-    if settings.get("learner") not in _LEARNERS:
+    """Python that fits the same learner again, or nothing for a learner that is not registered."""
+    by_name = {learner.result_name: learner for learner in LEARNERS.values() if learner.result_name}
+    learner = by_name.get(settings.get("learner", ""))
+    if learner is None:
         return ""
-    learner, parameters = _LEARNERS[settings["learner"]]
-    given = {key: settings[key] for key in parameters.split() if settings.get(key) is not None}
+    kind, module = learner.load(), learner.module
+    parameters = inspect.signature(kind).parameters
+    given = {key: value for key, value in settings.items() if key in parameters and value is not None}
     if settings.get("seed") is not None:
         given["random_state"] = settings["seed"]
     arguments = "".join(f"    {key}={value!a},\n" for key, value in given.items())
-    return f"import dagtune\n\nlearner = dagtune.{learner}(\n{arguments}).fit(X)  # X: the table, or its path\n"
+    return f"import {module}\n\nlearner = {module}.{kind.__name__}(\n{arguments}).fit(X)  # X: the table, or its path\n"
 
 
 def _python(result: Result) -> str:
-    """Python that makes the graph: ASCII, whatever the columns are called."""
+    """Python that makes the graph, in ASCII whatever the names of the columns."""
     names = "".join(f"    {name!a},\n" for name in result.names)
     edges = "".join(f"    ({cause!a}, {effect!a}),\n" for cause, effect in graph.edge_list(result.matrix, result.names))
     return (

@@ -9,24 +9,14 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from dagtune.experiments import EXPERIMENTS, Published, published
+from dagtune.experiments import EXPERIMENTS, METHODS, Published, published
+from dagtune.learners import readings
 from dagtune.report.reproduction.numbers import Numbers, Setting, label_of
 
 __all__ = ["draw_fig5"]
 
-#: Methods drawn, their colour, whether dashed, and the published name whose points share the colour.
-_LINES = (
-    ("ot", "#d55e00", False, "OT"),
-    ("notears-mlp", "#0072b2", False, "NOTEARS"),
-    ("npvar", "#009e73", False, "NPVAR"),
-    ("cam", "#cc79a7", False, "CAM"),
-    ("ges", "#b8860b", False, "GES"),
-    ("conditional", "#7f3fbf", False, None),
-    ("conditional-order", "#7f3fbf", True, None),
-    ("random-complete", "#808890", True, None),
-    ("variance-sorted", "#56b4e9", True, None),
-)
 _WIDE, _HIGH, _LEFT, _TOP, _GAP = 172, 150, 46, 34, 14
 _STYLE = (
     ".f5 text{font:11px system-ui,sans-serif;fill:#1b1f24}.f5 .axis{stroke:#8a929b;fill:none}"
@@ -42,6 +32,7 @@ def draw_fig5(numbers: Numbers, recipe: str, standardized: bool) -> str:
     width = _LEFT + len(experiment.models) * (_WIDE + _GAP)
     height = _TOP + 2 * (_HIGH + 40) + 50
     told = [number for number in published() if number.experiment == "fig5"]
+    lines = _lines()
     parts = [
         f'<svg class="f5" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         f'width="{width}" height="{height}">',
@@ -54,16 +45,36 @@ def draw_fig5(numbers: Numbers, recipe: str, standardized: bool) -> str:
             x = _LEFT + column * (_WIDE + _GAP)
             panel = _Panel(x, y, sizes, top)
             parts += panel.frame(model if row == 0 else "", ticks=column == 0)
-            for method, colour, dashed, name in _LINES:
-                points = _points(numbers, model, sizes, method, metric, recipe, standardized)
-                parts += panel.line(points, colour, dashed)
+            for line in lines:
+                points = _points(numbers, model, sizes, line.row, metric, recipe, standardized)
+                parts += panel.line(points, line.colour, line.dashed)
                 parts += [
-                    panel.mark(number, colour)
+                    panel.mark(number, line.colour)
                     for number in told
-                    if (number.model, number.metric, number.method) == (model, metric, name)
+                    if (number.model, number.metric, number.method) == (model, metric, line.published)
                 ]
-    parts += _legend(height - 22)
+    parts += _legend(lines, height - 22)
     return "\n".join([*parts, "</svg>"])
+
+
+class _Line(NamedTuple):
+    """One line of the figure; published points of the name ``published`` share its colour."""
+
+    row: str
+    colour: str
+    dashed: bool
+    published: str | None
+
+
+def _lines() -> list[_Line]:
+    """The methods that have a colour: the paper's, then ours with the other graphs of their fits, then chance."""
+    drawn = sorted((method for method in METHODS.values() if method.colour), key=lambda method: not method.stands_for)
+    others = readings()
+    lines = []
+    for method in drawn:
+        lines.append(_Line(method.name, method.colour, method.chance, method.stands_for))
+        lines += [_Line(row, of.colour, True, None) for row, (of, _) in others.items() if of is method]
+    return lines
 
 
 def _points(
@@ -110,12 +121,12 @@ class _Panel:
         return f'<path class="hole" d="M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z" stroke="{colour}" stroke-width="1.8"/>'
 
 
-def _legend(y: float) -> list[str]:
+def _legend(lines: Sequence[_Line], y: float) -> list[str]:
     parts, x = [], float(_LEFT)
-    for method, colour, dashed, _ in _LINES:
-        dash = ' stroke-dasharray="4 3"' if dashed else ""
-        label = label_of(method)
-        parts.append(f'<line x1="{x}" y1="{y}" x2="{x + 20}" y2="{y}" stroke="{colour}" stroke-width="2"{dash}/>')
+    for line in lines:
+        dash = ' stroke-dasharray="4 3"' if line.dashed else ""
+        label = label_of(line.row)
+        parts.append(f'<line x1="{x}" y1="{y}" x2="{x + 20}" y2="{y}" stroke="{line.colour}" stroke-width="2"{dash}/>')
         parts.append(f'<text x="{x + 25}" y="{y + 4}">{html.escape(label)}</text>')
         x += 38 + 6.2 * len(label)
     parts.append(f'<path class="hole" d="M{x + 8} {y - 5}l5 5l-5 5l-5 -5z" stroke="#808890" stroke-width="1.8"/>')

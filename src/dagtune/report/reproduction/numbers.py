@@ -7,17 +7,13 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dagtune.experiments import METHODS, Record, latest
+from dagtune.learners import readings
 
-__all__ = ["ROWS", "Number", "Numbers", "Setting", "label_of", "show"]
+__all__ = ["Number", "Numbers", "Setting", "every_row", "label_of", "show"]
 
-#: Rows that are another graph of a method's fit: name -> (method, reading).
-ORDER_OF: Mapping[str, tuple[str, str]] = MappingProxyType({"conditional-order": ("conditional", "order")})
-#: Every row a table may have, a fit's other graph after the fit's own.
-ROWS = tuple(row for name in METHODS for row in (name, *(other for other, (of, _) in ORDER_OF.items() if of == name)))
 #: Digits after the point, by measure.
 _DIGITS = {"sid": 1, "edges": 1, "shd": 1}
 
@@ -71,6 +67,12 @@ class Number:
 _WORDS = {"timeout": "timed out", "failed": "failed"}
 
 
+def every_row() -> list[str]:
+    """Every row a table may have, other graphs of a method's fit after the method's own."""
+    others = readings()
+    return [row for name in METHODS for row in (name, *(other for other, (of, _) in others.items() if of.name == name))]
+
+
 def show(metric: str, value: float) -> str:
     """A value with the digits its measure deserves."""
     return f"{value:.{_DIGITS.get(metric, 2)}f}"
@@ -78,8 +80,10 @@ def show(metric: str, value: float) -> str:
 
 def label_of(method: str) -> str:
     """What a reader calls a method."""
-    if method in ORDER_OF:
-        return f"{label_of(ORDER_OF[method][0])}, complete DAG of its order"
+    others = readings()
+    if method in others:
+        of, reading = others[method]
+        return f"{of.label}, {reading.label}"
     return METHODS[method].label if method in METHODS else method
 
 
@@ -88,6 +92,7 @@ class Numbers:
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.records = list(latest(records).values())
+        self._fits = {row: (method.name, reading.name) for row, (method, reading) in readings().items()}
         self._by: dict[tuple[Setting, str], list[Record]] = defaultdict(list)
         for record in self.records:
             cell = record["cell"]
@@ -96,7 +101,7 @@ class Numbers:
 
     def of(self, setting: Setting, method: str, metric: str, reading: str | None = None) -> Number:
         """A method's numbers on one setting; ``reading`` asks for another graph of the same fit."""
-        method, reading = ORDER_OF.get(method, (method, reading))
+        method, reading = self._fits.get(method, (method, reading))
         values: dict[int, float] = {}
         missing: Counter[str] = Counter()
         for record in self._by.get((setting, method), ()):
@@ -110,7 +115,7 @@ class Numbers:
 
     def has_method(self, experiment: str, method: str) -> bool:
         """Whether a method was tried in an experiment."""
-        method = ORDER_OF.get(method, (method, ""))[0]
+        method, _ = self._fits.get(method, (method, ""))
         return any(setting.experiment == experiment and name == method for setting, name in self._by)
 
     def views(self, experiment: str) -> set[tuple[str, bool]]:

@@ -17,7 +17,7 @@ from dagtune.experiments import (
     recipes_of,
 )
 from dagtune.report.reproduction.figure import draw_fig5
-from dagtune.report.reproduction.numbers import ROWS, Numbers, Setting, label_of
+from dagtune.report.reproduction.numbers import Numbers, Setting, every_row, label_of
 from dagtune.report.reproduction.page import Block, Figure, Heading, Table, Text
 from dagtune.report.reproduction.verdicts import RULE, Verdict
 
@@ -87,7 +87,7 @@ def _view(experiment: Experiment, numbers: Numbers, recipe: str, standardized: b
     head = [*_RIVALS, *map(label_of, ALWAYS)]
     columns = [*_RIVALS.values(), *ALWAYS]
     blocks.append(_sized(experiment, numbers, recipe, standardized, head, columns, with_published=not standardized))
-    others = [name for name in ROWS if name not in columns and numbers.has_method(experiment.name, name)]
+    others = [name for name in every_row() if name not in columns and numbers.has_method(experiment.name, name)]
     if others:
         words = list(map(label_of, others))
         blocks.append(Text("Methods that are not in the paper's table:"))
@@ -141,7 +141,7 @@ def _phases(experiment: Experiment, numbers: Numbers, recipe: str, standardized:
     for phase in PHASES:
         ours = [str(numbers.of(setting, "ot", metric, phase)) for metric in ("sid", "aupr", "edges")]
         rows.append([f"OT after {phase}", told[phase, "sid"], ours[0], told[phase, "aupr"], ours[1], ours[2]])
-    others = [name for name in ROWS if name != "ot" and numbers.has_method(experiment.name, name)]
+    others = [name for name in every_row() if name != "ot" and numbers.has_method(experiment.name, name)]
     for method in others:
         ours = [str(numbers.of(setting, method, metric)) for metric in ("sid", "aupr", "edges")]
         rows.append([label_of(method), "", ours[0], "", ours[1], ours[2]])
@@ -154,7 +154,7 @@ def _real(experiment: Experiment, numbers: Numbers, standardized: bool) -> Table
     told = {(p.model, p.metric, p.method): p.text for p in published() if p.experiment == experiment.name}
     names = {method: name for name, method in _RIVALS.items()}
     rows = []
-    for method in ROWS:
+    for method in every_row():
         if not numbers.has_method(experiment.name, method) and method not in names:
             continue
         row = [label_of(method)]
