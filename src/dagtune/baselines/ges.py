@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.baselines.pdag import consistent_extension, cpdag_of_dag
+from dagtune.compiled import compiled
 from dagtune.graph import topological_order
 from dagtune.parallel import one_blas_thread
 from dagtune.tables import read_table
@@ -183,7 +183,7 @@ _APPLY = {"forward": _insert, "backward": _delete, "turning": _turn}
 # --- the search for the best operator into one y ----------------------------------------------------------------------
 
 
-@njit(cache=True)
+@compiled
 def _best_insert_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-untyped-def]
     """Best Insert(x, y, T) over x and T that gains more than ``best``: (gain, x, NA + T)."""
     d = len(A)
@@ -204,7 +204,7 @@ def _best_insert_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-un
     return best, best_x, best_C
 
 
-@njit(cache=True)
+@compiled
 def _best_delete_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-untyped-def]
     """Best Delete(x, y, H) over x and H that gains more than ``best``: (gain, x, NA - H)."""
     d = len(A)
@@ -228,7 +228,7 @@ def _best_delete_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-un
     return best, best_x, best_C
 
 
-@njit(cache=True)
+@compiled
 def _best_turn_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-untyped-def]
     """Best Turn(x, y, C) of x <- y or x - y into x -> y that gains more than ``best``: (gain, x, C)."""
     d = len(A)
@@ -266,7 +266,7 @@ _PHASES: dict[str, Callable[..., tuple[float, int, np.ndarray]]] = {
 }
 
 
-@njit(cache=True)
+@compiled
 def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # type: ignore[no-untyped-def]
     """Best valid operator of a kind for the pair (x, y) over the cliques C = base + some of ``free``.
 
@@ -350,7 +350,7 @@ def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # typ
             return best, found, best_C
 
 
-@njit(cache=True)
+@compiled
 def _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y):  # type: ignore[no-untyped-def]
     """Condition on one more variable v: the next row of the Cholesky factor."""
     pivot = S[v, v]
@@ -373,7 +373,7 @@ def _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y):  # type: ignore[no-
     cxy[m + 1] = cxy[m] - lx[m] * ly[m]
 
 
-@njit(cache=True)
+@compiled
 def _log_left(vx, vy, cxy):  # type: ignore[no-untyped-def]
     """log(1 - rho^2): how much of one variance the other variable leaves; 0 where one is determined already."""
     if vx <= _DETERMINED or vy <= _DETERMINED:
@@ -381,7 +381,7 @@ def _log_left(vx, vy, cxy):  # type: ignore[no-untyped-def]
     return np.log(max(vy - cxy * cxy / vx, _DETERMINED) / vy)
 
 
-@njit(cache=True)
+@compiled
 def _conditional(R, given):  # type: ignore[no-untyped-def]
     """(d, d) covariance of all variables given some of them: R - R_g R_gg^-1 R_g^T."""
     S = R.copy()
@@ -398,7 +398,7 @@ def _conditional(R, given):  # type: ignore[no-untyped-def]
     return S
 
 
-@njit(cache=True)
+@compiled
 def _is_valid(kind, A, adjacent, x, y, C):  # type: ignore[no-untyped-def]
     """The second condition of each operator; that C is a clique is known."""
     if kind == _INSERT:  # Theorem 15: C blocks every semi-directed path from y to x
@@ -412,7 +412,7 @@ def _is_valid(kind, A, adjacent, x, y, C):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def _is_clique(A, nodes):  # type: ignore[no-untyped-def]
     for i in range(len(A)):
         if nodes[i]:
@@ -422,7 +422,7 @@ def _is_clique(A, nodes):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def _blocked(A, start, goal, block):  # type: ignore[no-untyped-def]
     """Whether every semi-directed path from start to goal, but the edge between the two, meets ``block``."""
     d = len(A)
@@ -445,7 +445,7 @@ def _blocked(A, start, goal, block):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def _separated(undirected, left, right, x, y):  # type: ignore[no-untyped-def]
     """Whether x and y separate two sets of nodes in an undirected graph."""
     d = len(undirected)

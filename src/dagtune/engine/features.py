@@ -22,10 +22,10 @@ from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 from scipy.fft import dctn
 from scipy.linalg import solve_triangular
 
+from dagtune.compiled import compiled
 from dagtune.engine.kernels import Kernel
 
 __all__ = [
@@ -103,7 +103,7 @@ class Landmarks:
         return self.kernel(self.points[:count, None], x[None, :])
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def _terms(
     chunk: np.ndarray,
     members: np.ndarray,
@@ -143,7 +143,7 @@ def _terms(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _series_values(
     chunk: np.ndarray,
     members: np.ndarray,
@@ -163,7 +163,7 @@ def _series_values(
             out[a, i] -= offset[a]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _series_moments(
     chunk: np.ndarray,
     members: np.ndarray,

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import linalg, special
 
+from dagtune.compiled import compiled
 from dagtune.regression.gram import LEAST, RIDGE, Gram
 from dagtune.validation import InputError, check_choice
 
@@ -367,7 +367,7 @@ def try_each(gram: Gram, found: Fit, candidates: Sequence[int] | np.ndarray, *, 
     return Trials(chosen, *out)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_addition(
     M: np.ndarray,
     K: np.ndarray,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from dagtune.compiled import compiled
 from dagtune.parallel import parallel_map
 
 __all__ = ["CHUNK_ROWS", "Extremes", "Rows", "extremes"]
@@ -89,21 +89,21 @@ def extremes(rows: Rows, members: np.ndarray, threads: int) -> Extremes:
     found = np.empty((3, len(members)))
     found[:] = np.array([np.inf, -np.inf, np.inf])[:, None]
     parts = np.array_split(np.arange(len(members)), threads)
+    members = np.ascontiguousarray(members)  # or numba would compile for each layout
     for chunk in rows.chunks():
         parallel_map(lambda part, chunk=chunk: _extremes(chunk, members, part, found), parts, threads)  # type: ignore[misc]
     return Extremes(*found)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _extremes(chunk: np.ndarray, members: np.ndarray, part: np.ndarray, found: np.ndarray) -> None:
-    total = np.empty(chunk.shape[1])
     for column in part:
-        total[:] = 0.0
-        for member in members[column]:
-            if member >= 0:
-                total += chunk[member]
         low, high, smallest = found[0, column], found[1, column], found[2, column]
-        for x in total:
+        for i in range(chunk.shape[1]):
+            x = 0.0
+            for m in range(members.shape[1]):
+                if members[column, m] >= 0:
+                    x += chunk[members[column, m], i]
             low = min(low, x)
             high = max(high, x)
             smallest = min(smallest, abs(x))
