@@ -12,9 +12,9 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from numba import njit
 from numba.core import event
@@ -51,13 +51,17 @@ def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
         The function with the same signature.
     """
     if function is None:
-        return lambda wanted: compiled(wanted, fastmath=fastmath)
+        return partial(_compile, fastmath=fastmath)
+    return _compile(function, fastmath=fastmath)
+
+
+def _compile(function: Function, *, fastmath: bool) -> Function:
     _ours.add(function)
-    dispatcher = njit(cache=True, nogil=True, fastmath=fastmath)(function)
+    dispatcher = cast(Function, njit(cache=True, nogil=True, fastmath=fastmath)(function))
     package = sys.modules.get(function.__module__.partition(".")[0])
     file = getattr(package, "__file__", None)
     # The stamp is internal to numba. Without it the cache is numba's own: right until a called function changes.
-    kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if file is not None and hasattr(kept, "_source_stamp"):
         kept._source_stamp = (kept._source_stamp, _digest(Path(file)))
     return dispatcher

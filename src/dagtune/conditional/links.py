@@ -107,7 +107,11 @@ def _bend(count: np.ndarray, total: np.ndarray, n: int) -> tuple[float, np.ndarr
         for j in range(i + 1, p):
             z[i] -= A[j, i] * z[j]
         z[i] /= A[i, i]
-    return explained, _BASIS @ z
+    values = np.zeros(_BINS)
+    for b in range(_BINS):
+        for i in range(p):
+            values[b] += _BASIS[b, i] * z[i]
+    return explained, values
 
 
 @compiled(fastmath=True)

@@ -85,11 +85,6 @@ class Table:
         """The sums over all rows, for compiled functions."""
         return _Sums(self.products, self.cross, self.penalty, self.power, self.starts, self.n)
 
-    @cached_property
-    def seen(self) -> _Seen:
-        """The rows looked at, for compiled functions."""
-        return _Seen(self.functions, self.targets, self.bins, self.smooth, self.n)
-
     def functions_of(self, variables: Sequence[int] | np.ndarray) -> np.ndarray:
         """Positions of the functions of these variables, one variable after the other."""
         blocks = [np.arange(self.starts[j], self.starts[j + 1]) for j in variables]
@@ -285,7 +280,10 @@ class _Setting(NamedTuple):
 @compiled
 def _nothing(pairs: int, width: int) -> _Best:
     """Before any setting has been tried."""
-    return _Best(np.full(pairs, np.inf), np.zeros(pairs), np.zeros((pairs, width)), np.zeros(pairs, np.int64))
+    found = _Best(np.empty(pairs), np.empty(pairs), np.zeros((pairs, width)), np.empty(pairs, np.int64))
+    for a in range(pairs):
+        found.cost[a] = np.inf
+    return found
 
 
 @compiled
@@ -422,34 +420,6 @@ def _inverse_factor(A: np.ndarray) -> np.ndarray:
     return Q
 
 
-class _Seen(NamedTuple):
-    """What the compiled judgement of rows reads of a table."""
-
-    functions: np.ndarray
-    targets: np.ndarray
-    bins: np.ndarray
-    smooth: np.ndarray
-    n: int
-
-
-@compiled(fastmath=True)
-def _finish(best: _Best, children: np.ndarray, seen: _Seen, any_noise: bool) -> np.ndarray:
-    """Costs less the gain by a bent link and, with any noise, by the distribution of the residuals."""
-    pairs, width = best.weights.shape
-    m = seen.functions.shape[1]
-    penalty, weights, fits = np.empty(pairs), np.empty((pairs, width), np.float32), np.empty((pairs, m), np.float32)
-    for a in range(pairs):
-        room = max(1 - (1 + best.freedom[a]) / seen.n, ROOM + 0.01)
-        penalty[a] = 2 * (np.log(room) - np.log(max(room - LINK_FREEDOM / m, ROOM)))
-        for j in range(width):
-            weights[a, j] = best.weights[a, j]
-    np.dot(weights, seen.functions, fits)
-    off = judge(fits, seen.targets, children, penalty, seen.bins, any_noise, seen.smooth)
-    for a in range(pairs):
-        off[a] = best.cost[a] - off[a]
-    return off
-
-
 def _factor(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cholesky factor of A and its inverse."""
     if not len(A):
@@ -489,8 +459,15 @@ class Objective:
     stopped: Callable[[], None] = field(default=lambda: None)
 
     def finish(self, best: _Best, children: np.ndarray) -> np.ndarray:
-        """Costs from log GCV of the additive fits and what their rows say."""
-        return _finish(best, children, self.table.seen, self.any_noise) if self.link else best.cost
+        """Costs from log GCV of the additive fits, less what their rows say: a bent link, and the noise."""
+        if not self.link:
+            return best.cost
+        table = self.table
+        room = np.maximum(1 - (1 + best.freedom) / table.n, ROOM + 0.01)
+        penalty = 2 * (np.log(room) - np.log(np.maximum(room - LINK_FREEDOM / table.functions.shape[1], ROOM)))
+        fits = best.weights.astype(np.float32) @ table.functions
+        off = judge(fits, table.targets, children, penalty, table.bins, self.any_noise, table.smooth)
+        return best.cost - off
 
     def scaled(self, costs: np.ndarray, children: np.ndarray) -> np.ndarray:
         """What is added up over the variables."""

@@ -287,7 +287,9 @@ def _cubic_splines(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
     b = np.empty(4)
     for t in range(len(x)):
         v = min(max(x[t], low), high)
-        m = min(max(np.searchsorted(knots, v, side="right") - 1, 3), k - 1)
+        m = 3
+        while m < k - 1 and knots[m + 1] <= v:
+            m += 1
         b[0] = 1.0
         for p in range(1, 4):
             saved = 0.0
