@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["printable", "short_label", "shown"]
+import numpy as np
+
+__all__ = ["plain", "printable", "short_label", "shown"]
 
 _LONGEST_LABEL = 18
 #: Letters and signs that Unicode calls printable and nobody sees.
@@ -18,6 +20,11 @@ _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 def printable(text: Any) -> str:
     r"""``text`` for a terminal, a picture or XML: control characters and the like become visible, as in ``\x1b``."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(text))
+
+
+def plain(value: Any) -> Any:
+    """A number as JSON knows it, for those that come from numpy; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def shown(name: Any) -> str:

@@ -16,7 +16,7 @@ as in Chickering's Theorems 15 and 17; turning as in Hauser and Bühlmann (2012)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -183,6 +183,34 @@ _APPLY = {"forward": _insert, "backward": _delete, "turning": _turn}
 # --- the search for the best operator into one y ----------------------------------------------------------------------
 
 
+class _Pair(NamedTuple):
+    """An operator of a kind for a pair (x, y): S is the covariance given Pa(y), A the PDAG."""
+
+    kind: int
+    S: np.ndarray
+    A: np.ndarray
+    x: int
+    y: int
+    n: int
+    penalty: float
+
+
+class _Grown(NamedTuple):
+    """A clique C that grows member by member.
+
+    Row m of L holds the Cholesky row of the m-th member, lx and ly those of x and y, so that after each member vx, vy,
+    cxy are the (co)variances of x and y given Pa(y) and C.
+    """
+
+    L: np.ndarray
+    lx: np.ndarray
+    ly: np.ndarray
+    vx: np.ndarray
+    vy: np.ndarray
+    cxy: np.ndarray
+    members: np.ndarray
+
+
 @compiled
 def _best_insert_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-untyped-def]
     """Best Insert(x, y, T) over x and T that gains more than ``best``: (gain, x, NA + T)."""
@@ -198,7 +226,7 @@ def _best_insert_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-un
         NA = neighbours & adjacent
         if not _is_clique(A, NA) or not _blocked(A, y, x, neighbours):  # nothing blocks more than all neighbours
             continue
-        best, found, C = _best_clique(_INSERT, S, A, x, y, NA, neighbours & ~adjacent, n, penalty, 0.0, best)
+        best, found, C = _best_clique(_Pair(_INSERT, S, A, x, y, n, penalty), NA, neighbours & ~adjacent, 0.0, best)
         if found:
             best_x, best_C = x, C
     return best, best_x, best_C
@@ -222,7 +250,7 @@ def _best_delete_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-un
             rest = parents.copy()
             rest[x] = False
             without = _conditional(R, rest)
-        best, found, C = _best_clique(_DELETE, without, A, x, y, nothing, NA, n, penalty, 0.0, best)
+        best, found, C = _best_clique(_Pair(_DELETE, without, A, x, y, n, penalty), nothing, NA, 0.0, best)
         if found:
             best_x, best_C = x, C
     return best, best_x, best_C
@@ -244,7 +272,7 @@ def _best_turn_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-unty
         if A[x, y]:
             free = neighbours.copy()
             free[x] = False
-            best, found, C = _best_clique(_TURN_UNDIRECTED, S, A, x, y, nothing, free, n, penalty, 0.0, best)
+            best, found, C = _best_clique(_Pair(_TURN_UNDIRECTED, S, A, x, y, n, penalty), nothing, free, 0.0, best)
         else:
             if not _is_clique(A, NA) or not _blocked(A, y, x, neighbours | (A[x] & A[:, x])):
                 continue
@@ -253,7 +281,7 @@ def _best_turn_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-unty
             P = _conditional(R, rest)
             lost = 0.5 * n * _log_left(P[x, x], P[y, y], P[x, y]) + penalty  # s(x, Pa(x) - y) - s(x, Pa(x))
             free = neighbours & ~adjacent
-            best, found, C = _best_clique(_TURN_DIRECTED, S, A, x, y, NA, free, n, penalty, lost, best)
+            best, found, C = _best_clique(_Pair(_TURN_DIRECTED, S, A, x, y, n, penalty), NA, free, lost, best)
         if found:
             best_x, best_C = x, C
     return best, best_x, best_C
@@ -267,18 +295,16 @@ _PHASES: dict[str, Callable[..., tuple[float, int, np.ndarray]]] = {
 
 
 @compiled
-def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # type: ignore[no-untyped-def]
-    """Best valid operator of a kind for the pair (x, y) over the cliques C = base + some of ``free``.
+def _best_clique(pair, base, free, offset, best):  # type: ignore[no-untyped-def]
+    """Best valid operator for a pair over the cliques C = base + some of ``free``.
 
-    Gives (gain, whether it beats ``best``, C). S is the covariance given Pa(y). Row m of L holds the Cholesky row of
-    the m-th member of C, lx and ly those of x and y, so that after each member vx, vy, cxy are the (co)variances of x
-    and y given Pa(y) and C.
+    Gives (gain, whether it beats ``best``, C).
     """
+    kind, S, A, x, y, n, penalty = pair
     d = len(A)
-    L = np.empty((d, d))
-    lx, ly = np.empty(d), np.empty(d)
-    vx, vy, cxy = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
     members = np.empty(d, dtype=np.int64)
+    vx, vy, cxy = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
+    grown = _Grown(np.empty((d, d)), np.empty(d), np.empty(d), vx, vy, cxy, members)
     C = np.zeros(d, dtype=np.bool_)
     best_C = np.zeros(d, dtype=np.bool_)
     found = False
@@ -286,7 +312,7 @@ def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # typ
     m = 0
     for v in range(d):
         if base[v]:
-            _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y)
+            _append(pair, grown, m, v)
             C[v] = True
             m += 1
     first = m
@@ -338,7 +364,7 @@ def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # typ
                     joined = False
                     break
             if joined:
-                _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y)
+                _append(pair, grown, m, v)
                 C[v] = True
                 m += 1
                 position[m], chosen[m] = at + 1, at
@@ -351,8 +377,10 @@ def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # typ
 
 
 @compiled
-def _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y):  # type: ignore[no-untyped-def]
+def _append(pair, grown, m, v):  # type: ignore[no-untyped-def]
     """Condition on one more variable v: the next row of the Cholesky factor."""
+    S, x, y = pair.S, pair.x, pair.y
+    L, lx, ly, vx, vy, cxy, members = grown
     pivot = S[v, v]
     for k in range(m):
         row = S[v, members[k]]

@@ -17,26 +17,19 @@ from scipy import special
 from dagtune.conditional.attempts import NOISES, Ordered, find_order
 from dagtune.conditional.checks import check_residuals
 from dagtune.conditional.selection import LEAST_GAIN, Selected, residuals, select_parents
+from dagtune.engine.problem import silent
+from dagtune.graph import complete
 from dagtune.knowledge import Knowledge
 from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.result import Change, Check, Measured, Result
 from dagtune.tables import Table, read_table
-from dagtune.text import printable
+from dagtune.text import plain, printable
 from dagtune.validation import InputError, check_choice, check_count
 
 __all__ = ["ASSUMPTIONS", "DENSITIES", "conditional_tuning"]
 
 Progress = Callable[[str, float], None]
 Phases = dict[str, np.ndarray]
-
-
-def _silent(phase: str, done: float) -> None:
-    pass
-
-
-def _plain(value: Any) -> Any:
-    """A number as JSON knows it, for those that come from numpy."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 ASSUMPTIONS = (
@@ -86,7 +79,7 @@ def conditional_tuning(
     rng : seed or generator of the joint regressions' landmarks and of the subsamples
     progress : called as progress(phase, share done)
     """
-    tell = progress or _silent
+    tell = progress or silent
     check_choice("noise", noise, NOISES)
     least_probability = _least_probability(density)
     bags = check_count("bags", bags, least=0)
@@ -106,7 +99,7 @@ def conditional_tuning(
         )
         selected, checks = _select(found, limits, table.names, least_probability)
     tell("deletion", 1.0)
-    phases, changes = _tuning_story(_complete(found.chosen.order), limits, selected)
+    phases, changes = _tuning_story(complete(found.chosen.order), limits, selected)
     graph = phases["formalization"]
     tell("formalization", 1.0)
     probability = None
@@ -134,10 +127,10 @@ def conditional_tuning(
             "decision": found.decision,
             "joint_regressions": found.joint_used,
             "likely_neighbours": found.neighbours_used,
-            "density": _plain(density),
+            "density": plain(density),
             "least_probability": selected.least_probability,
             "least_gain": selected.least_gain,
-            "bags": _plain(bags),
+            "bags": plain(bags),
             "categorical": list(table.categorical),
             "knowledge": known.as_mapping(),
             "rows": len(table.values),
@@ -160,12 +153,6 @@ def _least_probability(density: str | float) -> float | None:
     if not number or not 0 <= density <= 1:
         raise InputError(f"density={density!r} must be one of {', '.join(DENSITIES)}, or a probability from 0 to 1")
     return float(density)
-
-
-def _complete(order: np.ndarray) -> np.ndarray:
-    """Boolean (d, d): everything causes all that comes later."""
-    rank = np.argsort(order)
-    return rank[:, None] < rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +200,7 @@ def _select(
     cut into two values, two regimes pooled) F1 is best so, and where noise is merely uneven it does not suffer.
     """
     table = found.chosen.objective.table
-    allowed = _complete(found.chosen.order) & ~limits.forbidden
+    allowed = complete(found.chosen.order) & ~limits.forbidden
 
     def checked(selected: Selected) -> tuple[Selected, tuple[Check, ...]]:
         return selected, check_residuals(residuals(table, selected.graph), found.values, selected.graph, names)
@@ -239,17 +226,17 @@ def _one_bag(
     with one_blas_thread():
         ordered = find_order(values[:, varied], limits.before, categorical=limits.categorical, noise=noise, rng=rng)
         rows = ordered.chosen.objective.table
-        allowed = _complete(ordered.chosen.order) & ~limits.forbidden
+        allowed = complete(ordered.chosen.order) & ~limits.forbidden
         odds = select_parents(rows, allowed, limits.required, least_gain=least_gain).evidence.odds
     found[np.ix_(varied, varied)] = np.where(limits.required, 1.0, special.expit(odds))
     return found
 
 
-def _tuning_story(complete: np.ndarray, limits: _Limits, selected: Selected) -> tuple[Phases, list[Change]]:
+def _tuning_story(everything: np.ndarray, limits: _Limits, selected: Selected) -> tuple[Phases, list[Change]]:
     """The graph after each phase and each change with its numbers."""
-    informed = complete & ~limits.forbidden
-    phases = {"optimal": complete}
-    if not np.array_equal(informed, complete):
+    informed = everything & ~limits.forbidden
+    phases = {"optimal": everything}
+    if not np.array_equal(informed, everything):
         phases["knowledge"] = informed
     phases |= {
         "deletion": selected.deleted,

@@ -25,6 +25,7 @@ from dagtune.conditional.neighbours import find_neighbours, search_near
 from dagtune.conditional.orders import Objective, Table, penalties, search, top_down
 from dagtune.conditional.selection import likely_edges
 from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
+from dagtune.graph import complete
 from dagtune.parallel import parallel_map
 from dagtune.regression import Gram, Spline, measure_gram
 from dagtune.tables.rows import Rows
@@ -446,8 +447,7 @@ class Learner:
 
     def _joined(self, table: Table, order: np.ndarray) -> np.ndarray:
         """(d, d), symmetric: pairs with a likely edge at this order."""
-        rank = np.argsort(order)
-        _, likely = likely_edges(table, rank[:, None] < rank, np.zeros((self.d, self.d), dtype=bool))
+        _, likely = likely_edges(table, complete(order), np.zeros((self.d, self.d), dtype=bool))
         return likely | likely.T
 
 

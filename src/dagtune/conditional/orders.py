@@ -576,6 +576,23 @@ def _descend(
     return factor.order
 
 
+def best_insertion(
+    own: np.ndarray, without: np.ndarray, behind: np.ndarray, here: int, allowed: np.ndarray | None = None
+) -> int:
+    """Before which of the others, in their order, a variable costs least in all; where it stands if that is no better.
+
+    ``own`` is its cost at each place, one more than there are others; ``without`` and ``behind`` are the costs of each
+    other with the variable after and before it, ``here`` is where it stands, ``allowed`` says where it may.
+    """
+    totals = own.copy()
+    totals[1:] += np.cumsum(without)
+    totals[:-1] += np.cumsum(behind[::-1])[::-1]
+    if allowed is not None:
+        totals[~allowed] = np.inf
+    best = int(np.argmin(totals))
+    return here if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])) else best
+
+
 def _best_place(
     objective: Objective, factor: _Factor, current: np.ndarray, x: int, before: np.ndarray, window: int
 ) -> tuple[np.ndarray | None, int, np.ndarray]:
@@ -614,11 +631,8 @@ def _best_place(
         costs = factor.window(low, np.append(x, first)).costs(np.arange(1, here + 1), first, objective)
         costs = objective._with_joint(costs, lambda: [np.concatenate([head, [x], r[:p]]) for p in range(here)], first)
         behind = np.concatenate([objective.scaled(costs, first), behind])
-    totals = own.copy()
-    totals[1:] += np.cumsum(without)
-    totals[:-1] += np.cumsum(behind[::-1])[::-1]
-    best = int(np.argmin(totals))
-    if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])):
+    best = best_insertion(own, without, behind, here)
+    if best == here:
         return None, low, current
     found = current.copy()
     found[low : high + 1] = np.concatenate([without[:best], own[best : best + 1], behind[best:]])

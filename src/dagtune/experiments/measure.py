@@ -20,6 +20,7 @@ from dagtune.experiments.declared import EXPERIMENTS, FIG4_EDGES, METHODS, PHASE
 from dagtune.graph import as_matrix
 from dagtune.metrics import aupr, average_precision, evaluate, sid_bounds
 from dagtune.simulate import random_dag, sample
+from dagtune.text import plain
 from dagtune.validation import InputError
 
 __all__ = ["ORDER", "available_methods", "measure", "table_of"]
@@ -152,5 +153,5 @@ def _ranks(scores: np.ndarray) -> np.ndarray:
 
 def _plain(value: Any) -> Any:
     """A number as JSON knows it; nan, which JSON does not know, is None."""
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     return None if isinstance(value, float) and math.isnan(value) else value
