@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-FRESH  := $(VENV)/.fresh
 LOWEST := .venv-lowest
 # The quick part of the suite: every room once, nothing that takes minutes.
 QUICK  := $(addprefix tests/test_,graph.py kernels.py dependence.py regression.py optimal.py tuning.py estimators.py \
@@ -22,18 +21,13 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,baselines,dask]'
 	@touch $@
 
-# numba keeps a compiled function by the date of its own file, though it holds what it calls in others.
-$(FRESH): $(READY) $(shell find src -name '*.py')
-	@find src -name '*.nb[ic]' -delete
-	@touch $@
-
-demo: $(FRESH)   ## Learn from bundled real data, print the surest edges, say where the report is
+demo: $(READY)   ## Learn from bundled real data, print the surest edges, say where the report is
 	$(BIN)/dagtune learn --demo --density 0.999 --force
 
-test: $(FRESH)   ## Run the test suite
+test: $(READY)   ## Run the test suite
 	$(BIN)/python -m pytest
 
-test-all: $(FRESH)  ## Run the slow checks that `make test` leaves out
+test-all: $(READY)  ## Run the slow checks that `make test` leaves out
 	$(BIN)/python -m pytest -m slow
 
 # Extras stay out: this is what `pip install dagtune` may find. Compiled functions are kept apart from those of $(VENV).
@@ -47,7 +41,7 @@ $(LOWEST)/.ready: pyproject.toml .ci/lowest.py
 test-lowest: $(LOWEST)/.ready  ## Run the quick part of the suite with the lowest versions that pyproject.toml allows
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -p no:cacheprovider $(QUICK)
 
-browser: $(FRESH)  ## Open the report in Chromium and use it (root with apt-get: installs Chromium if there is none)
+browser: $(READY)  ## Open the report in Chromium and use it (root with apt-get: installs Chromium if there is none)
 	@command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	{ apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } || echo "could not install Chromium"
 	$(BIN)/python -m pytest -m browser -rs
@@ -61,7 +55,7 @@ format: $(READY) ## Rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(FRESH)  ## Measure side by side and rewrite BENCHMARKS.md
+bench: $(READY)  ## Measure side by side and rewrite BENCHMARKS.md
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	$(BIN)/python -m benchmarks
 

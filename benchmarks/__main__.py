@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.measure import machine
 
 HERE = Path(__file__).parent
-SECTIONS = ("engine", "ot", "baselines", "conditional", "sparse", "claims")
+SECTIONS = ("engine", "ot", "baselines", "conditional", "sparse", "claims", "first_fit")
 
 
 def write(path: Path, text: str) -> None:

@@ -8,7 +8,6 @@ Every function below accepts a matrix, a DataFrame or a networkx DiGraph as ``gr
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -32,6 +31,7 @@ __all__ = [
     "names_of",
     "parents",
     "reachability",
+    "shortest_cycle_from",
     "skeleton",
     "to_frame",
     "to_networkx",
@@ -266,36 +266,32 @@ def find_cycle(graph: Any) -> tuple[int, ...] | None:
     if len(two):  # the usual case in a symmetric skeleton: no search needed
         a, b = map(int, two[0])
         return (a, b, a)
-    best: tuple[int, ...] | None = None
-    out = [np.flatnonzero(row).tolist() for row in matrix]
-    for start in range(len(matrix)):
-        found = _shortest_cycle_from(out, start, None if best is None else len(best))
-        if found is not None:
-            best = found
-    return best
+    if len(_kahn(matrix)) == len(matrix):
+        return None
+    back = matrix.T.copy()
+    cycles = (shortest_cycle_from(matrix, back, start) for start in range(len(matrix)))
+    return min((cycle for cycle in cycles if cycle is not None), key=len)  # of equals the first, which starts smallest
 
 
-def _shortest_cycle_from(out: list[list[int]], start: int, shorter_than: int | None) -> tuple[int, ...] | None:
-    """Lexicographically smallest shortest cycle whose smallest node is ``start``, if it is shorter than the limit.
+def shortest_cycle_from(matrix: np.ndarray, back: np.ndarray, start: int) -> tuple[int, ...] | None:
+    """Lexicographically smallest of the shortest cycles whose smallest node is ``start``, or None.
 
-    Breadth-first search with children in ascending order visits the paths of each length in lexicographic order, so the
-    first path that closes is the smallest.
+    ``matrix`` is boolean (d, d), ``back`` its transpose: who changes both as edges go need not transpose again.
+    ``layer[t]`` holds the nodes t + 1 edges before ``start`` and no fewer; walking down the layers, the smallest child
+    each time, gives the smallest path.
     """
-    came_from = {start: start}
-    queue = deque([(start, 1)])
-    while queue:
-        node, length = queue.popleft()
-        if shorter_than is not None and length + 1 >= shorter_than:
-            return None
-        for child in out[node]:
-            if child == start:
-                path = [start, node]
-                while path[-1] != start:
-                    path.append(came_from[path[-1]])
-                return tuple(reversed(path))
-            if child > start and child not in came_from:
-                came_from[child] = node
-                queue.append((child, length + 1))
+    free = np.arange(len(matrix)) > start
+    layers = []
+    layer = back[start] & free
+    while layer.any():
+        layers.append(layer)
+        if (matrix[start] & layer).any():
+            path = [start]
+            for nodes in reversed(layers):
+                path.append(int((matrix[path[-1]] & nodes).argmax()))
+            return (*path, start)
+        free &= ~layer
+        layer = back[layer].any(axis=0) & free
     return None
 
 

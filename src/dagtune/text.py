@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["printable", "short_label", "shown"]
+import numpy as np
+
+__all__ = ["plain", "printable", "short_label", "shown"]
 
 _LONGEST_LABEL = 18
 #: Characters that Unicode counts as printable but that look blank.
@@ -34,6 +36,11 @@ def printable(text: Any) -> str:
     red\x1b[31m
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in str(text))
+
+
+def plain(value: Any) -> Any:
+    """A number as JSON knows it, for those that come from numpy; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def shown(name: Any) -> str:

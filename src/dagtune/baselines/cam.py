@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.optimize import brentq
 
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
+from dagtune.compiled import compiled
 from dagtune.graph import reachability, topological_order
 from dagtune.parallel import one_blas_thread
 from dagtune.regression import Fit, Gram, Spline, fit, measure_gram, try_each
@@ -178,7 +178,7 @@ def _shrinkage(roughness: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(brentq(excess, -60.0, 60.0)) * roughness)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _boost(
     G: np.ndarray, cross: np.ndarray, shrinkage: np.ndarray, starts: np.ndarray, steps: int, rate: float
 ) -> np.ndarray:

@@ -16,13 +16,13 @@ as in Chickering's Theorems 15 and 17; turning as in Hauser and Bühlmann (2012)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
 from dagtune.baselines.pdag import consistent_extension, cpdag_of_dag
+from dagtune.compiled import compiled
 from dagtune.graph import topological_order
 from dagtune.parallel import one_blas_thread
 from dagtune.tables import read_table
@@ -183,7 +183,35 @@ _APPLY = {"forward": _insert, "backward": _delete, "turning": _turn}
 # --- the search for the best operator into one y ----------------------------------------------------------------------
 
 
-@njit(cache=True)
+class _Pair(NamedTuple):
+    """An operator of a kind for a pair (x, y): S is the covariance given Pa(y), A the PDAG."""
+
+    kind: int
+    S: np.ndarray
+    A: np.ndarray
+    x: int
+    y: int
+    n: int
+    penalty: float
+
+
+class _Grown(NamedTuple):
+    """A clique C that grows member by member.
+
+    Row m of L holds the Cholesky row of the m-th member, lx and ly those of x and y, so that after each member vx, vy,
+    cxy are the (co)variances of x and y given Pa(y) and C.
+    """
+
+    L: np.ndarray
+    lx: np.ndarray
+    ly: np.ndarray
+    vx: np.ndarray
+    vy: np.ndarray
+    cxy: np.ndarray
+    members: np.ndarray
+
+
+@compiled
 def _best_insert_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-untyped-def]
     """Best Insert(x, y, T) over x and T that gains more than ``best``: (gain, x, NA + T)."""
     d = len(A)
@@ -198,13 +226,13 @@ def _best_insert_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-un
         NA = neighbours & adjacent
         if not _is_clique(A, NA) or not _blocked(A, y, x, neighbours):  # nothing blocks more than all neighbours
             continue
-        best, found, C = _best_clique(_INSERT, S, A, x, y, NA, neighbours & ~adjacent, n, penalty, 0.0, best)
+        best, found, C = _best_clique(_Pair(_INSERT, S, A, x, y, n, penalty), NA, neighbours & ~adjacent, 0.0, best)
         if found:
             best_x, best_C = x, C
     return best, best_x, best_C
 
 
-@njit(cache=True)
+@compiled
 def _best_delete_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-untyped-def]
     """Best Delete(x, y, H) over x and H that gains more than ``best``: (gain, x, NA - H)."""
     d = len(A)
@@ -222,13 +250,13 @@ def _best_delete_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-un
             rest = parents.copy()
             rest[x] = False
             without = _conditional(R, rest)
-        best, found, C = _best_clique(_DELETE, without, A, x, y, nothing, NA, n, penalty, 0.0, best)
+        best, found, C = _best_clique(_Pair(_DELETE, without, A, x, y, n, penalty), nothing, NA, 0.0, best)
         if found:
             best_x, best_C = x, C
     return best, best_x, best_C
 
 
-@njit(cache=True)
+@compiled
 def _best_turn_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-untyped-def]
     """Best Turn(x, y, C) of x <- y or x - y into x -> y that gains more than ``best``: (gain, x, C)."""
     d = len(A)
@@ -244,7 +272,7 @@ def _best_turn_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-unty
         if A[x, y]:
             free = neighbours.copy()
             free[x] = False
-            best, found, C = _best_clique(_TURN_UNDIRECTED, S, A, x, y, nothing, free, n, penalty, 0.0, best)
+            best, found, C = _best_clique(_Pair(_TURN_UNDIRECTED, S, A, x, y, n, penalty), nothing, free, 0.0, best)
         else:
             if not _is_clique(A, NA) or not _blocked(A, y, x, neighbours | (A[x] & A[:, x])):
                 continue
@@ -253,7 +281,7 @@ def _best_turn_into(y, A, R, n, penalty, allowed, best):  # type: ignore[no-unty
             P = _conditional(R, rest)
             lost = 0.5 * n * _log_left(P[x, x], P[y, y], P[x, y]) + penalty  # s(x, Pa(x) - y) - s(x, Pa(x))
             free = neighbours & ~adjacent
-            best, found, C = _best_clique(_TURN_DIRECTED, S, A, x, y, NA, free, n, penalty, lost, best)
+            best, found, C = _best_clique(_Pair(_TURN_DIRECTED, S, A, x, y, n, penalty), NA, free, lost, best)
         if found:
             best_x, best_C = x, C
     return best, best_x, best_C
@@ -266,19 +294,17 @@ _PHASES: dict[str, Callable[..., tuple[float, int, np.ndarray]]] = {
 }
 
 
-@njit(cache=True)
-def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # type: ignore[no-untyped-def]
-    """Best valid operator of a kind for the pair (x, y) over the cliques C = base + some of ``free``.
+@compiled
+def _best_clique(pair, base, free, offset, best):  # type: ignore[no-untyped-def]
+    """Best valid operator for a pair over the cliques C = base + some of ``free``.
 
-    Gives (gain, whether it beats ``best``, C). S is the covariance given Pa(y). Row m of L holds the Cholesky row of
-    the m-th member of C, lx and ly those of x and y, so that after each member vx, vy, cxy are the (co)variances of x
-    and y given Pa(y) and C.
+    Gives (gain, whether it beats ``best``, C).
     """
+    kind, S, A, x, y, n, penalty = pair
     d = len(A)
-    L = np.empty((d, d))
-    lx, ly = np.empty(d), np.empty(d)
-    vx, vy, cxy = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
     members = np.empty(d, dtype=np.int64)
+    vx, vy, cxy = np.empty(d + 1), np.empty(d + 1), np.empty(d + 1)
+    grown = _Grown(np.empty((d, d)), np.empty(d), np.empty(d), vx, vy, cxy, members)
     C = np.zeros(d, dtype=np.bool_)
     best_C = np.zeros(d, dtype=np.bool_)
     found = False
@@ -286,7 +312,7 @@ def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # typ
     m = 0
     for v in range(d):
         if base[v]:
-            _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y)
+            _append(pair, grown, m, v)
             C[v] = True
             m += 1
     first = m
@@ -338,7 +364,7 @@ def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # typ
                     joined = False
                     break
             if joined:
-                _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y)
+                _append(pair, grown, m, v)
                 C[v] = True
                 m += 1
                 position[m], chosen[m] = at + 1, at
@@ -350,9 +376,11 @@ def _best_clique(kind, S, A, x, y, base, free, n, penalty, offset, best):  # typ
             return best, found, best_C
 
 
-@njit(cache=True)
-def _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y):  # type: ignore[no-untyped-def]
+@compiled
+def _append(pair, grown, m, v):  # type: ignore[no-untyped-def]
     """Condition on one more variable v: the next row of the Cholesky factor."""
+    S, x, y = pair.S, pair.x, pair.y
+    L, lx, ly, vx, vy, cxy, members = grown
     pivot = S[v, v]
     for k in range(m):
         row = S[v, members[k]]
@@ -373,7 +401,7 @@ def _append(S, L, lx, ly, vx, vy, cxy, members, m, v, x, y):  # type: ignore[no-
     cxy[m + 1] = cxy[m] - lx[m] * ly[m]
 
 
-@njit(cache=True)
+@compiled
 def _log_left(vx, vy, cxy):  # type: ignore[no-untyped-def]
     """log(1 - rho^2): how much of one variance the other variable leaves; 0 where one is determined already."""
     if vx <= _DETERMINED or vy <= _DETERMINED:
@@ -381,7 +409,7 @@ def _log_left(vx, vy, cxy):  # type: ignore[no-untyped-def]
     return np.log(max(vy - cxy * cxy / vx, _DETERMINED) / vy)
 
 
-@njit(cache=True)
+@compiled
 def _conditional(R, given):  # type: ignore[no-untyped-def]
     """(d, d) covariance of all variables given some of them: R - R_g R_gg^-1 R_g^T."""
     S = R.copy()
@@ -398,7 +426,7 @@ def _conditional(R, given):  # type: ignore[no-untyped-def]
     return S
 
 
-@njit(cache=True)
+@compiled
 def _is_valid(kind, A, adjacent, x, y, C):  # type: ignore[no-untyped-def]
     """The second condition of each operator; that C is a clique is known."""
     if kind == _INSERT:  # Theorem 15: C blocks every semi-directed path from y to x
@@ -412,7 +440,7 @@ def _is_valid(kind, A, adjacent, x, y, C):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def _is_clique(A, nodes):  # type: ignore[no-untyped-def]
     for i in range(len(A)):
         if nodes[i]:
@@ -422,7 +450,7 @@ def _is_clique(A, nodes):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def _blocked(A, start, goal, block):  # type: ignore[no-untyped-def]
     """Whether every semi-directed path from start to goal, but the edge between the two, meets ``block``."""
     d = len(A)
@@ -445,7 +473,7 @@ def _blocked(A, start, goal, block):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def _separated(undirected, left, right, x, y):  # type: ignore[no-untyped-def]
     """Whether x and y separate two sets of nodes in an undirected graph."""
     d = len(undirected)

@@ -24,7 +24,15 @@ from dagtune.parallel import one_blas_thread
 from dagtune.tables import read_table
 from dagtune.validation import InputError, check_count
 
-__all__ = ["Solution", "acyclicity", "augmented_lagrangian", "check_positive", "cut_to_dag", "learn_notears_linear"]
+__all__ = [
+    "Limits",
+    "Solution",
+    "acyclicity",
+    "augmented_lagrangian",
+    "check_positive",
+    "cut_to_dag",
+    "learn_notears_linear",
+]
 
 #: (parameters, rho, alpha) -> (value, gradient) of the augmented Lagrangian.
 Objective = Callable[[np.ndarray, float, float], tuple[float, np.ndarray]]
@@ -65,12 +73,9 @@ def learn_notears_linear(
             lambda w, rho, alpha: _lagrangian(w, C, lambda1, rho, alpha),
             lambda w: acyclicity(_weights(w) ** 2)[0],
             np.zeros(2 * d * d),
-            np.zeros(2 * d * d),
-            np.concatenate([upper, upper]),
+            (np.zeros(2 * d * d), np.concatenate([upper, upper])),
             restart=True,
-            max_iter=check_count("max_iter", max_iter),
-            h_tol=check_positive("h_tol", h_tol),
-            rho_max=check_positive("rho_max", rho_max),
+            limits=Limits(max_iter, h_tol, rho_max),
             clock=clock,
         )
         W = _weights(solution.parameters)
@@ -135,17 +140,28 @@ def acyclicity(A: np.ndarray) -> tuple[float, np.ndarray]:
     return float(np.trace(E)) - len(A), E.T
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Where the search ends: after so many dual steps, at an h so small, or at a rho so large."""
+
+    max_iter: int
+    h_tol: float
+    rho_max: float
+
+    def __post_init__(self) -> None:
+        check_count("max_iter", self.max_iter)
+        check_positive("h_tol", self.h_tol)
+        check_positive("rho_max", self.rho_max)
+
+
 def augmented_lagrangian(
     objective: Objective,
     h_of: Callable[[np.ndarray], float],
     start: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
+    bounds: tuple[np.ndarray, np.ndarray],
     *,
     restart: bool,
-    max_iter: int,
-    h_tol: float,
-    rho_max: float,
+    limits: Limits,
     clock: Clock,
 ) -> Solution:
     """Minimise under h = 0: alpha grows by rho h, and rho tenfold until a subproblem cuts h to a quarter.
@@ -153,7 +169,8 @@ def augmented_lagrangian(
     With ``restart``, a subproblem with a larger rho begins where its predecessor began (the authors' linear program);
     without, where it ended (their MLP).
     """
-    bounds = list(zip(lower.tolist(), upper.tolist()))
+    box = list(zip(*(side.tolist() for side in bounds)))
+    rho_max = limits.rho_max
     parameters, h, rho, alpha, evaluations, step = start, np.inf, 1.0, 0.0, 0, 0
 
     def timed(values: np.ndarray, rho: float, alpha: float) -> tuple[float, np.ndarray]:
@@ -163,11 +180,11 @@ def augmented_lagrangian(
         return objective(values, rho, alpha)
 
     with np.errstate(over="ignore", invalid="ignore"):  # exp of a wild trial point: L-BFGS-B backs off
-        while step < max_iter and h > h_tol and rho < rho_max:
+        while step < limits.max_iter and h > limits.h_tol and rho < rho_max:
             step += 1
             begin, new_h = parameters, np.inf
             while rho < rho_max:
-                parameters = minimize(timed, begin, args=(rho, alpha), method="L-BFGS-B", jac=True, bounds=bounds).x
+                parameters = minimize(timed, begin, args=(rho, alpha), method="L-BFGS-B", jac=True, bounds=box).x
                 new_h = h_of(parameters)
                 clock.tell(f"dual step {step}, rho = {rho:.0e}, h = {new_h:.2g}, {evaluations} evaluations")
                 if new_h <= 0.25 * h:

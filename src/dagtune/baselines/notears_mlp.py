@@ -19,6 +19,7 @@ import numpy as np
 
 from dagtune.baselines.common import Clock, Learned, Progress
 from dagtune.baselines.notears import (
+    Limits,
     acyclicity,
     augmented_lagrangian,
     check_positive,
@@ -77,12 +78,9 @@ def learn_notears_mlp(
             networks.lagrangian,
             lambda parameters: acyclicity(networks.strengths(parameters))[0],
             np.clip(networks.start(np.random.default_rng(rng)), lower, upper),
-            lower,
-            upper,
+            (lower, upper),
             restart=False,
-            max_iter=check_count("max_iter", max_iter),
-            h_tol=check_positive("h_tol", h_tol),
-            rho_max=check_positive("rho_max", rho_max),
+            limits=Limits(max_iter, h_tol, rho_max),
             clock=clock,
         )
         W = np.sqrt(networks.strengths(solution.parameters))
@@ -193,28 +191,29 @@ class _Networks:
     ) -> tuple[float, np.ndarray]:
         """1/(2n) sum ||X_j - f_j(X)||^2 and its gradient by ``first``; those by the second layer fill the last two."""
         to_first, less = np.empty_like(first), -first
+        last, gradients = (second, bias), (to_first, to_second, to_bias)
 
         def work(share: list[tuple[int, tuple[int, int]]], room: np.ndarray) -> None:
             with np.errstate(over="ignore"):  # exp may overflow to inf, which gives the right 0; flags are per thread
-                for number, (a, z) in share:
-                    self._block_loss[number] = self._block(a, z, room, less, second, bias, to_first, to_second, to_bias)
+                for number, span in share:
+                    self._block_loss[number] = self._block(span, room, less, last, gradients)
 
         list(self._map(work, self._shares, self._rooms))
         return 0.5 * float(self._block_loss.sum()) / self._n, to_first
 
     def _block(
         self,
-        a: int,
-        z: int,
+        span: tuple[int, int],
         room: np.ndarray,
         less: np.ndarray,
-        second: np.ndarray,
-        bias: np.ndarray,
-        to_first: np.ndarray,
-        to_second: np.ndarray,
-        to_bias: np.ndarray,
+        last: tuple[np.ndarray, np.ndarray],
+        gradients: tuple[np.ndarray, np.ndarray, np.ndarray],
     ) -> float:
-        """Networks a to z - 1: their squared residuals, and their share of the gradients; ``less`` is minus first."""
+        """Networks a to z - 1: their squared residuals, and their share of the gradients; ``less`` is minus first.
+
+        ``last`` are the second layer's weights and bias; the gradients, of the first layer and those two, are filled.
+        """
+        (a, z), (second, bias), (to_first, to_second, to_bias) = span, last, gradients
         n, u = self._n, self._hidden
         units = slice(a * u, z * u)
         S, slope = room[0, : (z - a) * u], room[1, : (z - a) * u]

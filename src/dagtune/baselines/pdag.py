@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from dagtune.compiled import compiled
 from dagtune.graph import topological_order
 
 __all__ = ["consistent_extension", "cpdag_of_dag", "nearest_dag"]
@@ -49,7 +49,7 @@ def nearest_dag(A: np.ndarray) -> tuple[np.ndarray, bool]:
     return dag, False
 
 
-@njit(cache=True)
+@compiled
 def _dor_tarsi(A):  # type: ignore[no-untyped-def]
     """(DAG, whether one was found): again and again take a sink whose neighbours are adjacent to all around it."""
     d = len(A)
@@ -72,7 +72,7 @@ def _dor_tarsi(A):  # type: ignore[no-untyped-def]
     return dag, True
 
 
-@njit(cache=True)
+@compiled
 def _is_extendable_sink(rest, v):  # type: ignore[no-untyped-def]
     d = len(rest)
     for u in range(d):
@@ -85,7 +85,7 @@ def _is_extendable_sink(rest, v):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def _label(dag, order):  # type: ignore[no-untyped-def]
     """CPDAG of a DAG by labelling edges compelled or reversible in order (Chickering 1995, Label-Edges).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from dagtune.cli.terminal import Progress
 
@@ -17,14 +16,7 @@ WORDS = "compiling (once after an installation, up to a minute)"
 @contextmanager
 def compiling_shown(tell: Progress) -> Iterator[None]:
     """In this block ``tell`` is told of every function that numba compiles, because its cache on disk lacks it."""
-    from numba.core import event
+    from dagtune.compiled import compilation_heard
 
-    class Ear(event.Listener):
-        def on_start(self, event: Any) -> None:
-            tell(WORDS, 0.0)
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Ear()):
+    with compilation_heard(lambda: tell(WORDS, 0.0)):
         yield

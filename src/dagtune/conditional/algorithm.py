@@ -17,27 +17,19 @@ from scipy import special
 from dagtune.conditional.attempts import NOISES, Ordered, find_order
 from dagtune.conditional.checks import check_residuals
 from dagtune.conditional.selection import LEAST_GAIN, Selected, residuals, select_parents
+from dagtune.engine.problem import silent
 from dagtune.graph import complete
 from dagtune.knowledge import Knowledge
 from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.result import Change, Check, Measured, Result
 from dagtune.tables import Table, few_rows, read_table
-from dagtune.text import printable
+from dagtune.text import plain, printable
 from dagtune.validation import InputError, check_choice, check_count
 
 __all__ = ["ASSUMPTIONS", "DENSITIES", "conditional_tuning"]
 
 Progress = Callable[[str, float], None]
 Phases = dict[str, np.ndarray]
-
-
-def _silent(phase: str, done: float) -> None:
-    pass
-
-
-def _plain(value: Any) -> Any:
-    """A number as JSON knows it, for those that come from numpy."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 ASSUMPTIONS = (
@@ -87,7 +79,7 @@ def conditional_tuning(
     rng : seed or generator of the joint regressions' landmarks and of the subsamples
     progress : called as progress(phase, share done)
     """
-    tell = progress or _silent
+    tell = progress or silent
     check_choice("noise", noise, NOISES)
     least_probability = _least_probability(density)
     bags = check_count("bags", bags, least=0)
@@ -135,10 +127,10 @@ def conditional_tuning(
             "decision": found.decision,
             "joint_regressions": found.joint_used,
             "likely_neighbours": found.neighbours_used,
-            "density": _plain(density),
+            "density": plain(density),
             "least_probability": selected.least_probability,
             "least_gain": selected.least_gain,
-            "bags": _plain(bags),
+            "bags": plain(bags),
             "categorical": list(table.categorical),
             "knowledge": known.as_mapping(),
             "rows": table.count,

@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack
 
+from dagtune.compiled import compiled
 from dagtune.parallel import parallel_map
+from dagtune.regression import ROOM
 
 __all__ = ["Joint"]
 
@@ -28,8 +29,6 @@ __all__ = ["Joint"]
 SPREAD = 0.5
 #: Ridges tried, as multiples of the kernel's mean variance a landmark.
 RIDGES = (0.001, 0.03, 1.0)
-#: The least share of rows that must be left to the noise.
-_ROOM = 0.05
 
 
 class Joint:
@@ -92,11 +91,11 @@ class Joint:
             H = lapack.dpotri(L, lower=1)[0]  # its lower half
             edf = m - strength * _trace_of_product(H, own)
             V = np.maximum(self._power - np.sum(w * c, axis=0) - strength * np.sum(w * (own @ w), axis=0), 1e-9)
-            best = np.minimum(best, np.log(V) - 2 * np.log(max(1 - (1 + edf) / n, _ROOM)))
+            best = np.minimum(best, np.log(V) - 2 * np.log(max(1 - (1 + edf) / n, ROOM)))
         return best
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def _trace_of_product(A: np.ndarray, B: np.ndarray) -> float:
     """tr(A B) of two symmetric matrices, of A the lower half, column by column."""
     total = 0.0
@@ -107,7 +106,7 @@ def _trace_of_product(A: np.ndarray, B: np.ndarray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def _arcsine(P: np.ndarray, squares: np.ndarray, own: np.ndarray, spread: float) -> None:
     """Inner products (m, n) become the kernel, in place.
 

@@ -16,8 +16,9 @@ chance adds, two bins fewer because mean and variance are fitted). Binning can o
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy import special
+
+from dagtune.compiled import compiled
 
 __all__ = ["LINK_FREEDOM", "equal_bins", "judge", "link_fit", "negentropy"]
 
@@ -59,7 +60,7 @@ def equal_bins(n: int) -> np.ndarray:
     return np.where(tail > 0, bins - 1 + tail + np.where(centres > 0, len(_TAILS), 0), table).astype(np.int16)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def _bin_sums(u: np.ndarray, e: np.ndarray, deviation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bin of each row, and rows and sum of e in each bin."""
     where = np.empty(len(u), np.int64)
@@ -73,7 +74,7 @@ def _bin_sums(u: np.ndarray, e: np.ndarray, deviation: float) -> tuple[np.ndarra
     return where, count, total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def _bend(count: np.ndarray, total: np.ndarray, n: int) -> tuple[float, np.ndarray]:
     """Squares of e that the bent part of the spline explains, and the bent part's values in the bins.
 
@@ -106,27 +107,41 @@ def _bend(count: np.ndarray, total: np.ndarray, n: int) -> tuple[float, np.ndarr
         for j in range(i + 1, p):
             z[i] -= A[j, i] * z[j]
         z[i] /= A[i, i]
-    return explained, _BASIS @ z
+    values = np.zeros(_BINS)
+    for b in range(_BINS):
+        for i in range(p):
+            values[b] += _BASIS[b, i] * z[i]
+    return explained, values
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def link_fit(u: np.ndarray, e: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Gain in log variance of e by a bent link, the bend at each row and its slope against u there."""
-    deviation = u.std()
+    n = len(u)
+    mean, spread, left = 0.0, 0.0, 0.0
+    for t in range(n):
+        mean += u[t]
+        left += e[t] * e[t]
+    mean /= n
+    for t in range(n):
+        spread += (u[t] - mean) * (u[t] - mean)
+    deviation = np.sqrt(spread / n)
+    at_rows, slope_at_rows = np.zeros(n), np.zeros(n)
     if deviation < 1e-4:
-        return 0.0, np.zeros(len(u)), np.zeros(len(u))
+        return 0.0, at_rows, slope_at_rows
     where, count, total = _bin_sums(u, e, deviation)
-    explained, values = _bend(count, total, len(u))
+    explained, values = _bend(count, total, n)
     width = 2 * _REACH * deviation / _BINS
     slope = np.empty(_BINS)
     for b in range(_BINS):
         low, high = max(b - 1, 0), min(b + 1, _BINS - 1)
         slope[b] = (values[high] - values[low]) / (width * (high - low))
-    gain = -np.log(max(1 - explained / max((e * e).sum(), 1e-300), 1e-9))
-    return gain, values[where], slope[where]
+    for t in range(n):
+        at_rows[t], slope_at_rows[t] = values[where[t]], slope[where[t]]
+    return -np.log(max(1 - explained / max(left, 1e-300), 1e-9)), at_rows, slope_at_rows
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def negentropy(e: np.ndarray, table: np.ndarray) -> float:
     """J of the rows in e, in nats; about 0 if they are Gaussian."""
     n = len(e)
@@ -159,7 +174,7 @@ def negentropy(e: np.ndarray, table: np.ndarray) -> float:
     return J / n - chance / (2.0 * n)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(fastmath=True)
 def judge(
     fits: np.ndarray,
     targets: np.ndarray,
@@ -176,14 +191,16 @@ def judge(
     """
     off = np.zeros(len(fits))
     n = fits.shape[1]
-    e = np.empty(n)
+    e, u = np.empty(n), np.empty(n)
     for a in range(len(fits)):
-        u, y = fits[a], targets[children[a]]
+        child = children[a]
         mean, square, left = 0.0, 0.0, 0.0
         for t in range(n):
-            e[t] = y[t] - u[t]
-            mean += u[t]
-            square += u[t] * u[t]
+            x = fits[a, t]
+            u[t] = x
+            e[t] = targets[child, t] - x
+            mean += x
+            square += x * x
             left += e[t] * e[t]
         deviation = np.sqrt(max(square / n - (mean / n) ** 2, 0.0))
         bent = False
@@ -194,7 +211,7 @@ def judge(
             if gain > 0:
                 off[a] = gain
                 bent = True
-        if any_noise and smooth[children[a]]:
+        if any_noise and smooth[child]:
             if bent:
                 for t in range(n):
                     e[t] -= values[where[t]]

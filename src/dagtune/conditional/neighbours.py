@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dagtune.conditional.orders import Objective, Table
+from dagtune.conditional.orders import Objective, Table, best_insertion
 from dagtune.conditional.selection import keep_backward
 
 __all__ = ["find_neighbours", "search_near"]
@@ -95,17 +95,11 @@ def _best_place(costs: _Costs, order: list[int], x: int, near: np.ndarray, befor
         alone, added = costs.growing(c, [*known, x], range(len(known), len(known) + 2))
         without.append(alone)
         behind.append(added)
-    totals = np.array(own)
-    totals[1:] += np.cumsum(without)
-    totals[:-1] += np.cumsum(behind[::-1])[::-1]
     low = max((t + 1 for t, j in enumerate(others) if before[j, x]), default=0)
     high = min((t for t, j in enumerate(others) if before[x, j]), default=len(others))
     # Between two neighbours all places are alike; the first that is allowed stands for them.
     begins = np.maximum([0, *(t + 1 for t in places)], low)
     ends = np.minimum([*places, len(others)], high)
-    totals[begins > ends] = np.inf
     here = sum(t < at for t in places)
-    best = int(np.argmin(totals))
-    if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])):
-        return None
-    return int(begins[best])
+    best = best_insertion(np.array(own), np.array(without), np.array(behind), here, begins <= ends)
+    return None if best == here else int(begins[best])

@@ -17,15 +17,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack, solve_triangular
 
+from dagtune.compiled import compiled
 from dagtune.conditional.links import LINK_FREEDOM, judge
-from dagtune.regression import LEAST, RIDGE
+from dagtune.regression import LEAST, RIDGE, ROOM
 
 __all__ = ["SETTINGS", "Objective", "Table", "best_fit", "penalties", "search", "top_down"]
 
@@ -34,8 +35,6 @@ __all__ = ["SETTINGS", "Objective", "Table", "best_fit", "penalties", "search", 
 SETTINGS = ((1.0, 0.001), (1.0, 0.1), (0.3, 3.0), (0.05, 10.0), (0.005, 0.1), (0.3, 0.1))
 #: A search goes without the settings that are the best for less than this share of the regressions it looks at.
 _SELDOM = 0.03
-#: The least share of rows that must be left to the noise.
-_ROOM = 0.05
 #: A regression that leaves this share of a variance or more is a weak one.
 WEAK = 0.1
 
@@ -81,14 +80,15 @@ class Table:
         """The number of variables."""
         return len(self.power)
 
+    @cached_property
+    def sums(self) -> _Sums:
+        """The sums over all rows, for compiled functions."""
+        return _Sums(self.products, self.cross, self.penalty, self.power, self.starts, self.n)
+
     def functions_of(self, variables: Sequence[int] | np.ndarray) -> np.ndarray:
         """Positions of the functions of these variables, one variable after the other."""
         blocks = [np.arange(self.starts[j], self.starts[j + 1]) for j in variables]
         return np.concatenate(blocks) if blocks else np.zeros(0, dtype=np.intp)
-
-
-#: log GCV, freedom, weights and setting of the best regression of each pair.
-_Best = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class _Factor:
@@ -177,7 +177,7 @@ class _Prefixes(ABC):
 
     def costs(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> np.ndarray:
         """log V of each child given everything before the place (0 is the window's first), less what is taken off."""
-        return objective.finish(*self.best(places, children, objective)[:3], children)
+        return objective.finish(self.best(places, children, objective), children)
 
     @abstractmethod
     def best(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> _Best:
@@ -192,11 +192,7 @@ class _Fresh(_Prefixes):
     order: np.ndarray
 
     def best(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> _Best:
-        table = self.table
-        return _fresh(
-            table.products, table.cross, table.penalty, table.power, table.starts, self.order, places, children,
-            table.n, objective.evidence,
-        )  # fmt: skip
+        return _fresh(self.table.sums, self.order, places, children, objective.evidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +209,7 @@ class _Rotated(_Prefixes):
         first = int(self.ends[0])
         rows = self.ends[places] - first
         unique, which = np.unique(children, return_inverse=True)
+        pairs = _Pairs(which, rows, table.power[unique])
         found = _nothing(len(children), len(table.products))
         everything = np.arange(len(table.products))
         for k, (Q, Z, size) in enumerate(self.parts):
@@ -220,145 +217,183 @@ class _Rotated(_Prefixes):
             head, reach = before.Z[k][:first, unique], before.Q[k][:first]
             known = table.functions_of(before.order)[:first]
             behind = 2 * np.sum(np.log(np.diag(before.L[k])[:first])) - np.sum(np.log(P[known]))
-            _compare(
-                k, Q, np.ascontiguousarray(Z[:, unique]), size, P, everything, False, rows, which,
-                head.T @ reach, np.einsum("ac,ac->c", head, head), first - np.sum((reach * reach) @ P), behind,
-                table.power[unique], table.n, objective.evidence, *found,
-            )  # fmt: skip
+            used = first - np.sum((reach * reach) @ P)
+            ahead = _Behind(head.T @ reach, np.einsum("ac,ac->c", head, head), float(used), float(behind))
+            setting = _Setting(k, Q, np.ascontiguousarray(Z[:, unique]), size, P, everything, False)
+            _compare(setting, pairs, ahead, table.n, objective.evidence, found)
         return found
 
 
-@njit(cache=True, nogil=True)
-def _nothing(pairs: int, width: int) -> _Best:
-    """Room for the best: its log GCV (with its share of evidence), its freedom, its weights, and which setting."""
-    return np.full(pairs, np.inf), np.zeros(pairs), np.zeros((pairs, width)), np.zeros(pairs, np.intp)
+class _Sums(NamedTuple):
+    """What the compiled regressions read of a table."""
+
+    products: np.ndarray
+    cross: np.ndarray
+    penalty: np.ndarray
+    power: np.ndarray
+    starts: np.ndarray
+    n: int
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _compare(
-    k: int,
-    Q: np.ndarray,
-    Z: np.ndarray,
-    size: np.ndarray,
-    P: np.ndarray,
-    columns: np.ndarray,
-    triangular: bool,
-    rows: np.ndarray,
-    which: np.ndarray,
-    start: np.ndarray,
-    explained: np.ndarray,
-    used: float,
-    behind: float,
-    power: np.ndarray,
-    n: int,
-    evidence: float,
-    best: np.ndarray,
-    freedom: np.ndarray,
-    weights: np.ndarray,
-    setting: np.ndarray,
-) -> None:
-    """Take over setting k for the pairs where it is the best so far.
+class _Best(NamedTuple):
+    """The best regression of each pair: log GCV with its share of evidence, freedom, weights, and which setting."""
+
+    cost: np.ndarray
+    freedom: np.ndarray
+    weights: np.ndarray
+    setting: np.ndarray
+
+
+class _Pairs(NamedTuple):
+    """A pair is a child ``which`` and a number of ``rows`` of the factor; ``power`` are the children's mean squares."""
+
+    which: np.ndarray
+    rows: np.ndarray
+    power: np.ndarray
+
+
+class _Behind(NamedTuple):
+    """What comes before the factor's rows: the children's weights and explained squares, freedom, log determinant."""
+
+    weights: np.ndarray
+    explained: np.ndarray
+    freedom: float
+    determinant: float
+
+
+class _Setting(NamedTuple):
+    """A factor at one setting of the penalty.
 
     ``Q`` (m, c) has the factor's rows, its columns standing for the functions ``columns``; it is 0 right of its
     diagonal if ``triangular``. ``P`` (c,) are their penalties, ``Z`` (m, children) and ``size`` (m,) go with the rows.
-    A pair is a child ``which`` and a number of ``rows``. ``start``, ``explained``, ``used`` and ``behind`` are the
-    weights, explained squares, freedom and log determinant of what comes before the rows.
     """
-    m, c = Q.shape
-    edf, occam = np.empty(m + 1), np.empty(m + 1)
-    edf[0], occam[0] = used, behind
-    for a in range(m):
-        spent = 0.0
-        for j in range(a + 1 if triangular else c):
-            spent += P[j] * Q[a, j] * Q[a, j]
-        edf[a + 1] = edf[a] + 1 - spent
-        occam[a + 1] = occam[a] + size[a]
-    arranged = np.argsort(which * (m + 1) + rows)  # one child after the other, its prefixes growing
-    w = np.empty(c)
-    done, total, last = 0, 0.0, -1
-    for a in arranged:
-        child = which[a]
-        if child != last:
-            w[:] = start[child]
-            done, total, last = 0, explained[child], child
-        for i in range(done, rows[a]):
-            z = Z[i, child]
-            total += z * z
-            for j in range(i + 1 if triangular else c):
-                w[j] += z * Q[i, j]
-        done = rows[a]
-        penalty = 0.0
-        for j in range(c):
-            penalty += P[j] * w[j] * w[j]
-        S = max(power[child] - total, LEAST)
-        V = max(power[child] - total - penalty, LEAST)
-        cost = np.log(V) - 2 * np.log(max(1 - (1 + edf[done]) / n, _ROOM))
-        cost += evidence * min(V / (WEAK * power[child]), 1.0) * (np.log(S) + occam[done] / n - cost)
-        if cost < best[a]:
-            best[a], freedom[a], setting[a] = cost, edf[done], k
-            for j in range(c):
-                weights[a, columns[j]] = w[j]
+
+    number: int
+    Q: np.ndarray
+    Z: np.ndarray
+    size: np.ndarray
+    P: np.ndarray
+    columns: np.ndarray
+    triangular: bool
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _fresh(
-    products: np.ndarray,
-    cross: np.ndarray,
-    penalty: np.ndarray,
-    power: np.ndarray,
-    starts: np.ndarray,
-    order: np.ndarray,
-    places: np.ndarray,
-    children: np.ndarray,
-    n: int,
-    evidence: float,
-) -> _Best:
-    """The best of all settings for each child given the variables before its place in the order; see _compare."""
-    found = _nothing(len(places), len(products))
-    ends = np.zeros(len(order) + 1, np.intp)
-    for t in range(len(order)):
-        ends[t + 1] = ends[t] + starts[order[t] + 1] - starts[order[t]]
-    m = ends[places.max()] if len(places) else 0
-    at = np.empty(ends[-1], np.intp)
-    for t in range(len(order)):
-        for i in range(ends[t + 1] - ends[t]):
-            at[ends[t] + i] = starts[order[t]] + i
-    at = at[:m]
-    number = np.full(len(power), -1)
-    unique = np.empty(len(children), np.intp)
-    different = 0
-    which = np.empty(len(children), np.intp)
-    for a in range(len(children)):
-        if number[children[a]] < 0:
-            number[children[a]] = different
-            unique[different] = children[a]
-            different += 1
-        which[a] = number[children[a]]
-    unique = unique[:different]
-    G, b = np.empty((m, m)), np.empty((m, different))
-    for i in range(m):
-        for j in range(m):
-            G[i, j] = products[at[i], at[j]]
-        for j in range(different):
-            b[i, j] = cross[at[i], unique[j]]
-    start, explained = np.zeros((different, m)), np.zeros(different)
-    for k in range(len(penalty)):
-        P = penalty[k][at]
-        A = G.copy()
-        for i in range(m):
-            A[i, i] += P[i]
-        Q = _inverse_factor(A)
-        size = np.empty(m)
-        for i in range(m):
-            size[i] = -2 * np.log(Q[i, i]) - np.log(P[i])
-        _compare(
-            k, Q, Q @ b, size, P, at, True, ends[places], which, start, explained, 0.0, 0.0, power[unique], n, evidence,
-            found[0], found[1], found[2], found[3],
-        )  # fmt: skip
+@compiled
+def _nothing(pairs: int, width: int) -> _Best:
+    """Before any setting has been tried."""
+    found = _Best(np.empty(pairs), np.empty(pairs), np.zeros((pairs, width)), np.empty(pairs, np.int64))
+    for a in range(pairs):
+        found.cost[a] = np.inf
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled
+def _one_after_the_other(pairs: _Pairs) -> np.ndarray:
+    """The pairs arranged by child, the prefixes of each growing."""
+    which, rows = pairs.which, pairs.rows
+    arranged = np.empty(len(which), np.int64)
+    for a in range(len(which)):
+        at = a
+        while at > 0:
+            other = arranged[at - 1]
+            if which[other] < which[a] or (which[other] == which[a] and rows[other] <= rows[a]):
+                break
+            arranged[at] = other
+            at -= 1
+        arranged[at] = a
+    return arranged
+
+
+@compiled(fastmath=True)
+def _compare(factor: _Setting, pairs: _Pairs, before: _Behind, n: int, evidence: float, best: _Best) -> None:
+    """Take over a setting for the pairs where it is the best so far."""
+    Q, Z, P = factor.Q, factor.Z, factor.P
+    m, c = Q.shape
+    edf, occam = np.empty(m + 1), np.empty(m + 1)
+    edf[0], occam[0] = before.freedom, before.determinant
+    for a in range(m):
+        spent = 0.0
+        for j in range(a + 1 if factor.triangular else c):
+            spent += P[j] * Q[a, j] * Q[a, j]
+        edf[a + 1] = edf[a] + 1 - spent
+        occam[a + 1] = occam[a] + factor.size[a]
+    w = np.empty(c)
+    done, total, last = 0, 0.0, -1
+    for a in _one_after_the_other(pairs):
+        child, power = pairs.which[a], pairs.power[pairs.which[a]]
+        if child != last:
+            for j in range(c):
+                w[j] = before.weights[child, j]
+            done, total, last = 0, before.explained[child], child
+        for i in range(done, pairs.rows[a]):
+            z = Z[i, child]
+            total += z * z
+            for j in range(i + 1 if factor.triangular else c):
+                w[j] += z * Q[i, j]
+        done = pairs.rows[a]
+        penalty = 0.0
+        for j in range(c):
+            penalty += P[j] * w[j] * w[j]
+        S = max(power - total, LEAST)
+        V = max(power - total - penalty, LEAST)
+        cost = np.log(V) - 2 * np.log(max(1 - (1 + edf[done]) / n, ROOM))
+        cost += evidence * min(V / (WEAK * power), 1.0) * (np.log(S) + occam[done] / n - cost)
+        if cost < best.cost[a]:
+            best.cost[a], best.freedom[a], best.setting[a] = cost, edf[done], factor.number
+            for j in range(c):
+                best.weights[a, factor.columns[j]] = w[j]
+
+
+@compiled(fastmath=True)
+def _fresh(sums: _Sums, order: np.ndarray, places: np.ndarray, children: np.ndarray, evidence: float) -> _Best:
+    """The best of all settings for each child given the variables before its place in the order; see _compare."""
+    starts = sums.starts
+    found = _nothing(len(places), len(sums.products))
+    ends = np.zeros(len(order) + 1, np.int64)
+    for t in range(len(order)):
+        ends[t + 1] = ends[t] + starts[order[t] + 1] - starts[order[t]]
+    rows = np.empty(len(places), np.int64)
+    m = 0
+    for a in range(len(places)):
+        rows[a] = ends[places[a]]
+        m = max(m, rows[a])
+    at = np.empty(m, np.int64)
+    for t in range(len(order)):
+        for i in range(ends[t], min(ends[t + 1], m)):
+            at[i] = starts[order[t]] + i - ends[t]
+    number = np.zeros(len(sums.power), np.int64)  # 0: not met yet
+    unique, which = np.empty(len(children), np.int64), np.empty(len(children), np.int64)
+    different = 0
+    for a in range(len(children)):
+        if number[children[a]] == 0:
+            unique[different] = children[a]
+            different += 1
+            number[children[a]] = different
+        which[a] = number[children[a]] - 1
+    G, b, power = np.empty((m, m)), np.empty((m, different)), np.empty(different)
+    for j in range(different):
+        power[j] = sums.power[unique[j]]
+    for i in range(m):
+        for j in range(m):
+            G[i, j] = sums.products[at[i], at[j]]
+        for j in range(different):
+            b[i, j] = sums.cross[at[i], unique[j]]
+    pairs, before = _Pairs(which, rows, power), _Behind(np.zeros((different, m)), np.zeros(different), 0.0, 0.0)
+    A, Z, P, size = np.empty((m, m)), np.empty((m, different)), np.empty(m), np.empty(m)
+    for k in range(len(sums.penalty)):
+        for i in range(m):
+            for j in range(m):
+                A[i, j] = G[i, j]
+            P[i] = sums.penalty[k, at[i]]
+            A[i, i] += P[i]
+        Q = _inverse_factor(A)
+        np.dot(Q, b, Z)
+        for i in range(m):
+            size[i] = -2 * np.log(Q[i, i]) - np.log(P[i])
+        _compare(_Setting(k, Q, Z, size, P, at, True), pairs, before, sums.n, evidence, found)
+    return found
+
+
+@compiled(fastmath=True)
 def _inverse_factor(A: np.ndarray) -> np.ndarray:
     """Inverse of the lower Cholesky factor of A, which is overwritten."""
     m = len(A)
@@ -383,26 +418,6 @@ def _inverse_factor(A: np.ndarray) -> np.ndarray:
             Q[i, t] *= x
         Q[i, i] = x
     return Q
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def _finish(
-    gcv: np.ndarray,
-    freedom: np.ndarray,
-    weights: np.ndarray,
-    children: np.ndarray,
-    functions: np.ndarray,
-    targets: np.ndarray,
-    bins: np.ndarray,
-    any_noise: bool,
-    smooth: np.ndarray,
-    n: int,
-) -> np.ndarray:
-    """Costs less the gain by a bent link and, with any noise, by the residuals' law."""
-    room = np.maximum(1 - (1 + freedom) / n, _ROOM + 0.01)
-    fee = 2 * (np.log(room) - np.log(np.maximum(room - LINK_FREEDOM / functions.shape[1], _ROOM)))
-    fits = weights.astype(np.float32) @ functions
-    return gcv - judge(fits, targets, children, fee, bins, any_noise, smooth)
 
 
 def _factor(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -443,15 +458,16 @@ class Objective:
     evidence: float = 0.5
     stopped: Callable[[], None] = field(default=lambda: None)
 
-    def finish(self, gcv: np.ndarray, freedom: np.ndarray, weights: np.ndarray, children: np.ndarray) -> np.ndarray:
-        """Costs from log GCV of the additive fits and what their rows say."""
+    def finish(self, best: _Best, children: np.ndarray) -> np.ndarray:
+        """Costs from log GCV of the additive fits, less what their rows say: a bent link, and the noise."""
         if not self.link:
-            return gcv
+            return best.cost
         table = self.table
-        return _finish(
-            gcv, freedom, weights, children, table.functions, table.targets, table.bins, self.any_noise, table.smooth,
-            table.n,
-        )  # fmt: skip
+        room = np.maximum(1 - (1 + best.freedom) / table.n, ROOM + 0.01)
+        penalty = 2 * (np.log(room) - np.log(np.maximum(room - LINK_FREEDOM / table.functions.shape[1], ROOM)))
+        fits = best.weights.astype(np.float32) @ table.functions
+        off = judge(fits, table.targets, children, penalty, table.bins, self.any_noise, table.smooth)
+        return best.cost - off
 
     def scaled(self, costs: np.ndarray, children: np.ndarray) -> np.ndarray:
         """What is added up over the variables."""
@@ -480,7 +496,7 @@ class Objective:
         children = np.stack([np.arange(1, d), np.minimum(np.arange(2, d + 1), d - 1), np.arange(d + 1, 2 * d) // 2,
                              np.full(d - 1, d - 1)], axis=1).ravel()  # fmt: skip
         arranged = _Fresh(self.table, np.asarray(order))
-        setting = arranged.best(places, order[children], self)[3]
+        setting = arranged.best(places, order[children], self).setting
         share = np.bincount(setting, minlength=len(self.table.penalty)) / len(setting)
         return set(np.flatnonzero(share >= _SELDOM).tolist())
 
@@ -498,10 +514,8 @@ class Objective:
 def best_fit(table: Table, child: int, parents: np.ndarray) -> tuple[np.ndarray, int]:
     """Weights of all functions in the child's regression on its parents at the setting of least GCV, and that."""
     everything = _Fresh(table, parents.astype(np.intp))
-    _, _, weights, setting = everything.best(
-        np.array([len(parents)]), np.array([child]), Objective(table, evidence=0.0)
-    )
-    return weights[0], int(setting[0])
+    best = everything.best(np.array([len(parents)]), np.array([child]), Objective(table, evidence=0.0))
+    return best.weights[0], int(best.setting[0])
 
 
 def top_down(objective: Objective, variance: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -562,6 +576,23 @@ def _descend(
     return factor.order
 
 
+def best_insertion(
+    own: np.ndarray, without: np.ndarray, behind: np.ndarray, here: int, allowed: np.ndarray | None = None
+) -> int:
+    """Before which of the others, in their order, a variable costs least in all; where it stands if that is no better.
+
+    ``own`` is its cost at each place, one more than there are others; ``without`` and ``behind`` are the costs of each
+    other with the variable after and before it, ``here`` is where it stands, ``allowed`` says where it may.
+    """
+    totals = own.copy()
+    totals[1:] += np.cumsum(without)
+    totals[:-1] += np.cumsum(behind[::-1])[::-1]
+    if allowed is not None:
+        totals[~allowed] = np.inf
+    best = int(np.argmin(totals))
+    return here if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])) else best
+
+
 def _best_place(
     objective: Objective, factor: _Factor, current: np.ndarray, x: int, before: np.ndarray, window: int
 ) -> tuple[np.ndarray | None, int, np.ndarray]:
@@ -600,11 +631,8 @@ def _best_place(
         costs = factor.window(low, np.append(x, first)).costs(np.arange(1, here + 1), first, objective)
         costs = objective._with_joint(costs, lambda: [np.concatenate([head, [x], r[:p]]) for p in range(here)], first)
         behind = np.concatenate([objective.scaled(costs, first), behind])
-    totals = own.copy()
-    totals[1:] += np.cumsum(without)
-    totals[:-1] += np.cumsum(behind[::-1])[::-1]
-    best = int(np.argmin(totals))
-    if totals[best] >= totals[here] - 1e-9 * max(1.0, abs(totals[here])):
+    best = best_insertion(own, without, behind, here)
+    if best == here:
         return None, low, current
     found = current.copy()
     found[low : high + 1] = np.concatenate([without[:best], own[best : best + 1], behind[best:]])

@@ -17,11 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from scipy import special
+from scipy.linalg import lapack
 
+from dagtune.compiled import compiled
 from dagtune.conditional.links import LINK_FREEDOM, link_fit
 from dagtune.conditional.orders import Table, best_fit
+from dagtune.regression import ROOM
 
 __all__ = ["LEAST_GAIN", "Evidence", "Selected", "keep_backward", "likely_edges", "residuals", "select_parents"]
 
@@ -176,18 +178,53 @@ def _system(
     return G * scale[:, None] * scale, b * scale, power, np.asarray(sizes, dtype=np.int64)
 
 
-@njit(cache=True, nogil=True)
 def _backward(
     G: np.ndarray, b: np.ndarray, power: float, sizes: np.ndarray, required: np.ndarray, n: int
 ) -> np.ndarray:
     """Delete the candidate with the least ``chi2 / 2 - edf`` while that is not above 0; True are kept."""
-    d, D = len(sizes), len(b)
-    starts = np.zeros(d + 1, np.int64)
-    for k in range(d):
-        starts[k + 1] = starts[k] + sizes[k]
-    A = np.linalg.inv(G + np.eye(D))
+    A = _inverse(G + np.eye(len(b)))
     w = A @ b
-    left = power - b @ w  # residual mean square plus penalty
+    return _delete(A, w, float(power - b @ w), np.cumsum([0, *sizes]), required, n)
+
+
+def _inverse(M: np.ndarray) -> np.ndarray:
+    """Inverse of a symmetric positive definite matrix."""
+    if not len(M):
+        return M
+    factor, pivots, _ = lapack.dgetrf(M)
+    return np.ascontiguousarray(lapack.dgetri(factor, pivots, lwork=64 * len(M))[0])
+
+
+@compiled
+def _whiten(block: np.ndarray, right: np.ndarray, size: int) -> None:
+    """The first ``size`` rows of ``right`` become L^-1 right, those of ``block`` its own lower Cholesky factor L."""
+    columns = right.shape[1]
+    for i in range(size):
+        for j in range(i + 1):
+            s = block[i, j]
+            for t in range(j):
+                s -= block[i, t] * block[j, t]
+            block[i, j] = np.sqrt(max(s, 1e-300)) if i == j else s / block[j, j]
+        for t in range(i):
+            x = block[i, t]
+            for c in range(columns):
+                right[i, c] -= x * right[t, c]
+        x = 1 / block[i, i]
+        for c in range(columns):
+            right[i, c] *= x
+
+
+@compiled
+def _delete(A: np.ndarray, w: np.ndarray, left: float, starts: np.ndarray, required: np.ndarray, n: int) -> np.ndarray:
+    """Backward deletion from the inverse A, the weights w, and residual mean square plus penalty; A and w are spent.
+
+    Without the functions k the inverse is ``A - A_.k A_kk^-1 A_k.``, and w loses ``A_.k A_kk^-1 w_k``.
+    """
+    d, D = len(starts) - 1, len(w)
+    most = 0
+    for k in range(d):
+        most = max(most, starts[k + 1] - starts[k])
+    room, vector, rows = np.empty((most, most)), np.empty((most, 1)), np.empty((most, D + 1))
     kept = np.ones(d, np.bool_)
     while True:
         trace, penalty, live = 0.0, 0.0, 0
@@ -197,70 +234,127 @@ def _backward(
                     trace += A[i, i]
                     penalty += w[i] * w[i]
                     live += 1
-        variance = max(left - penalty, 1e-12) / max(1 - (live - trace) / n, 0.05)
-        worst, least = -1, 0.0
+        variance = max(left - penalty, 1e-12) / max(1 - (live - trace) / n, ROOM)
+        worst, least, fall = -1, 0.0, 0.0
         for k in range(d):
             if kept[k] and not required[k]:
-                own = slice(starts[k], starts[k + 1])
-                block = A[own, own].copy()
-                q = w[own] @ np.linalg.solve(block, w[own])
-                score = 0.5 * n * q / variance - (sizes[k] - np.trace(block))
+                first, size = starts[k], starts[k + 1] - starts[k]
+                score = -1.0 * size
+                for i in range(size):
+                    score += A[first + i, first + i]
+                    vector[i, 0] = w[first + i]
+                    for j in range(i + 1):
+                        room[i, j] = A[first + i, first + j]
+                _whiten(room, vector, size)
+                q = 0.0
+                for i in range(size):
+                    q += vector[i, 0] * vector[i, 0]
+                score += 0.5 * n * q / variance
                 if score <= least:
-                    worst, least = k, score
+                    worst, least, fall = k, score, q
         if worst < 0:
             return kept
-        own = slice(starts[worst], starts[worst + 1])
-        solved = np.linalg.solve(A[own, own].copy(), np.ascontiguousarray(A[own]))
-        left += w[own] @ np.linalg.solve(A[own, own].copy(), w[own])
-        w = w - solved.T @ w[own]
-        A = A - np.ascontiguousarray(A[:, own]) @ solved
+        first, size = starts[worst], starts[worst + 1] - starts[worst]
+        for i in range(size):
+            rows[i, D] = w[first + i]
+            for j in range(D):
+                rows[i, j] = A[first + i, j]
+            for j in range(i + 1):
+                room[i, j] = A[first + i, first + j]
+        _whiten(room, rows, size)
+        left += fall
+        for i in range(D):
+            for r in range(size):
+                x = rows[r, i]
+                w[i] -= x * rows[r, D]
+                for j in range(D):
+                    A[i, j] -= x * rows[r, j]
         kept[worst] = False
 
 
-@njit(cache=True, nogil=True)
 def _statistics(
     G: np.ndarray, b: np.ndarray, power: float, sizes: np.ndarray, kept: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """chi2, nu, gain and residual degrees of freedom of every candidate given the kept ones but itself."""
-    d, D = len(sizes), len(b)
-    starts = np.zeros(d + 1, np.int64)
-    member = np.zeros(D, np.bool_)
-    for k in range(d):
-        starts[k + 1] = starts[k] + sizes[k]
-        member[starts[k] : starts[k + 1]] = kept[k]
+    starts = np.cumsum([0, *sizes])
+    member = np.repeat(kept, sizes)
     at = np.flatnonzero(member)
-    A = np.linalg.inv(G[at][:, at] + np.eye(len(at)))
+    A = _inverse(G[np.ix_(at, at)] + np.eye(len(at)))
     w = A @ b[at]
-    left = power - b[at] @ w
-    edf = len(at) - np.trace(A)
-    variance = max(left - w @ w, 1e-12) / max(1 - edf / n, 0.05)
-    place = np.cumsum(member) - 1
-    chi, nu, gain, room = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    left, edf = power - b[at] @ w, len(at) - np.trace(A)
+    variance = max(left - w @ w, 1e-12) / max(1 - edf / n, ROOM)
+    place = np.where(kept, (np.cumsum(member) - member)[starts[:-1]], -1)
+    q, blocks = _quadratic(G, b, A, w, at, starts, place)
+    base, noise, used = np.where(kept, left + q, left), np.full(len(sizes), variance), np.full(len(sizes), edf)
+    m1, m2 = np.empty(len(sizes)), np.empty(len(sizes))
+    for size in np.unique(sizes):
+        some = np.flatnonzero(sizes == size)
+        block = blocks[some, :size, :size]
+        share = np.minimum(np.maximum(1 - np.linalg.eigvalsh(block), 1e-6), 1.0)
+        m1[some], m2[some] = share.sum(axis=1), (share * share).sum(axis=1)
+        inside, outside = some[kept[some]], some[~kept[some]]
+        used[inside] -= size - np.trace(block[kept[some]], axis1=1, axis2=2)
+        fresh = np.maximum(left - q[outside], 1e-12) / max(1 - (edf + size) / n, ROOM)
+        noise[outside] = np.minimum(variance, fresh)
+    gain = np.log(base / np.maximum(base - q, 1e-12))
+    return n * q / noise * m1 / m2, m1 * m1 / m2, gain, n - used
+
+
+@compiled
+def _quadratic(
+    G: np.ndarray,
+    b: np.ndarray,
+    A: np.ndarray,
+    w: np.ndarray,
+    at: np.ndarray,
+    starts: np.ndarray,
+    place: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each candidate k the fall ``w_k^T B_k^-1 w_k`` of what is left, and B_k, its block of the inverse.
+
+    ``A`` and ``w`` are those of the kept functions ``at``. A kept candidate has its own from ``place[k]`` on; another
+    (place -1) has ``B_k^-1 = G_kk + I - G_k. A G_.k`` and ``w_k = B_k (b_k - G_k. w)`` were it to join.
+    """
+    d, m = len(starts) - 1, len(at)
+    most = 0
     for k in range(d):
-        own = slice(starts[k], starts[k + 1])
-        if kept[k]:
-            here = slice(place[starts[k]], place[starts[k]] + sizes[k])
-            block, wk = A[here, here].copy(), w[here]
-            q = wk @ np.linalg.solve(block, wk)
-            base, noise, used = left + q, variance, edf - (sizes[k] - np.trace(block))
-        else:
-            C = np.ascontiguousarray(G[own][:, at])
-            S = G[own, own] + np.eye(sizes[k]) - C @ A @ C.T
-            block = np.linalg.inv(S)
-            wk = block @ (b[own] - C @ w)
-            q = wk @ S @ wk
-            base, used = left, edf
-            noise = min(variance, max(left - q, 1e-12) / max(1 - (edf + sizes[k]) / n, 0.05))
-        share = np.minimum(np.maximum(1 - np.linalg.eigvalsh((block + block.T) / 2), 1e-6), 1.0)
-        m1, m2 = share.sum(), (share * share).sum()
-        nu[k] = m1 * m1 / m2
-        chi[k] = n * q / noise * m1 / m2
-        gain[k] = np.log(base / max(base - q, 1e-12))
-        room[k] = n - used
-    return chi, nu, gain, room
+        most = max(most, starts[k + 1] - starts[k])
+    falls, blocks = np.empty(d), np.zeros((d, most, most))
+    for k in range(d):
+        first, size, here = starts[k], starts[k + 1] - starts[k], place[k]
+        S, right = np.empty((most, most)), np.zeros((most, most + 1))
+        for i in range(size):
+            if here >= 0:
+                right[i, most] = w[here + i]
+                for j in range(size):
+                    S[i, j] = A[here + i, here + j]
+                    blocks[k, i, j] = (A[here + i, here + j] + A[here + j, here + i]) / 2
+            else:
+                right[i, i] = 1.0
+                right[i, most] = b[first + i]
+                row = np.zeros(m)
+                for s in range(m):
+                    x = G[first + i, at[s]]
+                    right[i, most] -= x * w[s]
+                    for t in range(m):
+                        row[t] += x * A[s, t]
+                for j in range(size):
+                    S[i, j] = G[first + i, first + j]
+                    for t in range(m):
+                        S[i, j] -= row[t] * G[first + j, at[t]]
+                S[i, i] += 1.0
+        _whiten(S, right, size)
+        falls[k] = 0.0
+        for i in range(size):
+            falls[k] += right[i, most] * right[i, most]
+            if here < 0:
+                for j in range(size):
+                    for t in range(size):
+                        blocks[k, i, j] += right[t, i] * right[t, j]
+    return falls, blocks
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mixture(density: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """By EM the weights of a mixture of which (pairs, parts) densities are given, and each part's share in a pair."""
     pairs, parts = density.shape

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numba import njit
 from scipy.fft import dctn
 from scipy.linalg import solve_triangular
 
+from dagtune.compiled import compiled
 from dagtune.engine.kernels import Kernel
 
 __all__ = [
@@ -68,14 +68,6 @@ class Sample:
         return self.low / 2 + self.high / 2 if kernel.of == "difference" else 0.0
 
 
-class Basis(Protocol):
-    """Functions of one variable, of which an expansion is made."""
-
-    def terms(self, x: np.ndarray, count: int) -> np.ndarray:
-        """(count, n) values of the first ``count`` terms at n points."""
-        ...
-
-
 @dataclass(frozen=True)
 class Series:
     """Chebyshev polynomials T_0, T_1, ... on the interval ``centre`` +- ``half``.
@@ -88,9 +80,6 @@ class Series:
     half: float
     floor: float = 0.0
 
-    def terms(self, x: np.ndarray, count: int) -> np.ndarray:
-        return _terms(x[None, :], np.zeros(1, dtype=np.int64), 0.0, 1.0, self.centre, self.half, self.floor, count)
-
 
 @dataclass(frozen=True)
 class Landmarks:
@@ -100,40 +89,43 @@ class Landmarks:
     points: np.ndarray
 
     def terms(self, x: np.ndarray, count: int) -> np.ndarray:
+        """(count, n) values of the first ``count`` terms at n points."""
         return self.kernel(self.points[:count, None], x[None, :])
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _terms(
-    chunk: np.ndarray,
-    members: np.ndarray,
-    origin: float,
-    scale: float,
-    centre: float,
-    half: float,
-    floor: float,
-    count: int,
-) -> np.ndarray:
-    """(count, n) terms of a series at ``(X_j + X_k + ... - origin) scale``: T_(k+1) = 2 t T_k - T_(k-1)."""
+class _Place(NamedTuple):
+    """Where a series stands: at ``(X_j + X_k + ... - origin) scale`` for the ``members`` j, k, ...; then see Series."""
+
+    members: np.ndarray
+    origin: float
+    scale: float
+    centre: float
+    half: float
+    floor: float
+
+
+@compiled(fastmath=True)
+def _terms(chunk: np.ndarray, place: _Place, count: int) -> np.ndarray:
+    """(count, n) terms of a series at the rows of a (d, n) chunk: T_(k+1) = 2 t T_k - T_(k-1)."""
     n = chunk.shape[1]
     out = np.empty((count, n))
     t = np.empty(n)
     for i in range(n):
         x = 0.0
-        for member in members:
+        for member in place.members:
             x += chunk[member, i]
-        x = (x - origin) * scale
-        if floor > 0.0:
+        x = (x - place.origin) * place.scale
+        if place.floor > 0.0:
             weight = 1.0 if x > 0.0 else -1.0
             x = abs(x)
-            if x < floor:
-                weight *= x / floor
-                x = floor
+            if x < place.floor:
+                weight *= x / place.floor
+                x = place.floor
             out[0, i] = weight
-            t[i] = (np.log(x) - centre) / half
+            t[i] = (np.log(x) - place.centre) / place.half
         else:
             out[0, i] = 1.0
-            t[i] = (x - centre) / half
+            t[i] = (x - place.centre) / place.half
     if count > 1:
         for i in range(n):
             out[1, i] = t[i] * out[0, i]
@@ -143,45 +135,29 @@ def _terms(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _series_values(
-    chunk: np.ndarray,
-    members: np.ndarray,
-    origin: float,
-    scale: float,
-    centre: float,
-    half: float,
-    floor: float,
-    combination: np.ndarray,
-    offset: np.ndarray,
-    out: np.ndarray,
+    chunk: np.ndarray, place: _Place, combination: np.ndarray, offset: np.ndarray, out: np.ndarray
 ) -> None:
     """out (r, n) = combination (r, m) of the terms, less the offset: one call a column, so that threads do not wait."""
-    np.dot(combination, _terms(chunk, members, origin, scale, centre, half, floor, combination.shape[1]), out)
+    np.dot(combination, _terms(chunk, place, combination.shape[1]), out)
     for a in range(len(offset)):
         for i in range(out.shape[1]):
             out[a, i] -= offset[a]
 
 
-@njit(cache=True, nogil=True)
-def _series_moments(
-    chunk: np.ndarray,
-    members: np.ndarray,
-    origin: float,
-    scale: float,
-    centre: float,
-    half: float,
-    floor: float,
-    combination: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+@compiled
+def _series_moments(chunk: np.ndarray, place: _Place, combination: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sums over the rows of phi (r,) and phi phi^T (r, r)."""
-    terms = _terms(chunk, members, origin, scale, centre, half, floor, combination.shape[1])
-    phi = np.dot(combination, terms)
-    total = np.zeros(len(phi))
-    for a in range(len(phi)):
+    r = len(combination)
+    phi, total, gram = np.empty((r, chunk.shape[1])), np.empty(r), np.empty((r, r))
+    np.dot(combination, _terms(chunk, place, combination.shape[1]), phi)
+    for a in range(r):
+        total[a] = 0.0
         for i in range(phi.shape[1]):
             total[a] += phi[a, i]
-    return total, np.dot(phi, phi.T)
+    np.dot(phi, phi.T, gram)
+    return total, gram
 
 
 @dataclass(frozen=True)
@@ -192,7 +168,7 @@ class Expansion:
     ``diagonal`` is k(x, x), and what is left out is at most the sum of k(x, x) - |phi(x)|^2 over the rows.
     """
 
-    basis: Basis
+    basis: Series | Landmarks
     weights: np.ndarray
     signs: np.ndarray
     error: float
@@ -302,7 +278,7 @@ def _coefficients(values: Callable[[np.ndarray], np.ndarray], error: float, cent
     return None
 
 
-def _diagonalise(series: _Coefficients, basis: Basis, error: float, more: float = 0.0) -> Expansion:
+def _diagonalise(series: _Coefficients, basis: Series, error: float, more: float = 0.0) -> Expansion:
     """Eigenvectors of the coefficient matrix as functions; those too small to matter anywhere are dropped.
 
     ``more`` is what else the basis leaves out.
@@ -410,29 +386,29 @@ class SumColumn:
 
     def moments(self, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         combination = np.ascontiguousarray(self.expansion.weights.T)
-        if isinstance(self.expansion.basis, Series):
-            return *_series_moments(chunk, *self._place, combination), 0.0
-        phi = self._landmark_values(chunk, combination)
+        basis = self.expansion.basis
+        if isinstance(basis, Series):
+            return *_series_moments(chunk, self._place(basis), combination), 0.0
+        phi = self._landmark_values(chunk, basis, combination)
         diagonal = self.expansion.diagonal or 0.0
         rest = float(np.maximum(diagonal - np.einsum("an,an->n", phi, phi), 0.0).sum())
         return phi.sum(axis=1), phi @ phi.T, rest
 
     def rotated(self, chunk: np.ndarray, rotation: np.ndarray, offset: np.ndarray, out: np.ndarray) -> None:
         combination = rotation.T @ self.expansion.weights.T
-        if isinstance(self.expansion.basis, Series):
-            _series_values(chunk, *self._place, combination, offset, out)
-        else:
-            np.subtract(self._landmark_values(chunk, combination), offset[:, None], out=out)
-
-    @property
-    def _place(self) -> tuple[np.ndarray, float, float, float, float, float]:
         basis = self.expansion.basis
-        assert isinstance(basis, Series)
-        return np.array(self.members), self.origin, 1.0 / self.bandwidth, basis.centre, basis.half, basis.floor
+        if isinstance(basis, Series):
+            _series_values(chunk, self._place(basis), combination, offset, out)
+        else:
+            np.subtract(self._landmark_values(chunk, basis, combination), offset[:, None], out=out)
 
-    def _landmark_values(self, chunk: np.ndarray, combination: np.ndarray) -> np.ndarray:
+    def _place(self, basis: Series) -> _Place:
+        members = np.array(self.members)
+        return _Place(members, self.origin, 1.0 / self.bandwidth, basis.centre, basis.half, basis.floor)
+
+    def _landmark_values(self, chunk: np.ndarray, basis: Landmarks, combination: np.ndarray) -> np.ndarray:
         x = (add_up(chunk, self.members) - self.origin) / self.bandwidth
-        return combination @ self.expansion.basis.terms(x, combination.shape[1])
+        return combination @ basis.terms(x, combination.shape[1])
 
 
 @dataclass(frozen=True)

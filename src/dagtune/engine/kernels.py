@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dagtune.compiled import compiled
 from dagtune.registry import Registry
 from dagtune.validation import InputError, check_choice
 
@@ -194,26 +194,22 @@ def median_squared_distance(sample: np.ndarray, *, ordered: bool = False) -> flo
     of the values count as ties.
     """
     x = sample if ordered else np.sort(np.asarray(sample, dtype=np.float64))
-    if len(x) < 2:
-        return 0.0
-    return float(_median_of_sorted(x, 4 * np.finfo(float).eps * max(abs(x[0]), abs(x[-1]))))
-
-
-@njit(cache=True, nogil=True)
-def _median_of_sorted(x: np.ndarray, tie: float) -> float:
     n = len(x)
+    if n < 2:
+        return 0.0
     pairs = n * (n - 1) // 2
     low, high = _two_distances(x, (pairs - 1) // 2, pairs // 2)
+    tie = 4 * np.finfo(float).eps * max(abs(x[0]), abs(x[-1]))
     if high <= tie:
         ties = _count_up_to(x, tie)[0]
         left = pairs - ties
         if left == 0:
             return 0.0
         low, high = _two_distances(x, ties + (left - 1) // 2, ties + left // 2)
-    return 0.5 * (low * low + high * high)
+    return float(0.5 * (low * low + high * high))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count_up_to(x: np.ndarray, v: float) -> tuple[int, float, float]:
     """How many distances are <= v; the largest of those; the smallest of the others. x is sorted."""
     n = len(x)
@@ -232,9 +228,34 @@ def _count_up_to(x: np.ndarray, v: float) -> tuple[int, float, float]:
     return count, below, above
 
 
-@njit(cache=True, nogil=True)
 def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
-    """The k-th and next smallest distance of a sorted sample (0 the smallest); ``next_k`` is k or k + 1.
+    """The k-th and next smallest distance of a sorted sample (0 the smallest); ``next_k`` is k or k + 1."""
+    near = _distances_near(x, k)
+    if not len(near.between):
+        return near.high, near.high if next_k < near.count_high else near.beyond
+    at = k - near.count_below
+    found = np.partition(near.between, at)
+    if next_k == k:
+        return found[at], found[at]
+    return found[at], found[at + 1 :].min() if next_k < near.count_high else near.beyond
+
+
+class _Near(NamedTuple):
+    """The distances in which the k-th is: those not below the first ``count_below``, up to ``high``.
+
+    ``count_high`` are at most ``high``, ``beyond`` is the next. None are listed where all of them equal ``high``.
+    """
+
+    between: np.ndarray
+    count_below: int
+    count_high: int
+    high: float
+    beyond: float
+
+
+@compiled
+def _distances_near(x: np.ndarray, k: int) -> _Near:
+    """Few distances of a sorted sample among which the k-th smallest is.
 
     The k-th lies in [low, high], both of them distances that occur; every count tightens one end to a distance that
     occurs, so ties end the search at once. The first guess is 0.7 of the quartiles' distance, which is the median of a
@@ -265,7 +286,7 @@ def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
         else:
             low, count_below = above, count
     if low >= high:
-        return high, high if next_k < count_high else beyond
+        return _Near(np.empty(0), count_below, count_high, high, beyond)
     found = np.empty(count_high - count_below)
     size = 0
     first = 0
@@ -279,8 +300,4 @@ def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
             found[size] = x[j] - x[i]
             size += 1
             j += 1
-    found = np.partition(found[:size], k - count_below)
-    kth = found[k - count_below]
-    if next_k == k:
-        return kth, kth
-    return kth, found[k - count_below + 1 :].min() if next_k < count_high else beyond
+    return _Near(found[:size], count_below, count_high, high, beyond)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numba import njit
 
+from dagtune.compiled import compiled
 from dagtune.engine.features import TOLERANCE, Column, Features, compress, stack
 from dagtune.parallel import parallel_map
 from dagtune.tables.rows import Rows
@@ -83,9 +83,7 @@ def cross_products(
     def reduce(batch_and_product: tuple[range, np.ndarray]) -> np.ndarray:
         batch, product = batch_and_product
         some = [candidates[c] for c in batch]
-        found = np.empty((len(children), len(some)))
-        _block_sums(product, child_starts, _starts(some), child_signs, _signs(some), found)
-        return found
+        return _block_sums(product, child_starts, _starts(some), child_signs, _signs(some))
 
     nothing = np.empty((len(children), 0))
     reduced = parallel_map(reduce, list(zip(batches, products)), threads)
@@ -100,16 +98,16 @@ def _signs(features: Sequence[Features]) -> np.ndarray:
     return np.concatenate([one.signs for one in features])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _block_sums(
     product: np.ndarray,
     rows: np.ndarray,
     columns: np.ndarray,
     row_signs: np.ndarray,
     column_signs: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    out[:] = 0.0
+) -> np.ndarray:
+    """(children, candidates): sums of the squares of ``product`` over the blocks, each with its signs."""
+    out = np.zeros((len(rows) - 1, len(columns) - 1))
     for i in range(len(rows) - 1):
         for a in range(rows[i], rows[i + 1]):
             for c in range(len(columns) - 1):
@@ -117,3 +115,4 @@ def _block_sums(
                 for b in range(columns[c], columns[c + 1]):
                     total += column_signs[b] * product[a, b] * product[a, b]
                 out[i, c] += row_signs[a] * total
+    return out

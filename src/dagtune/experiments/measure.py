@@ -16,6 +16,7 @@ from dagtune.graph import as_matrix
 from dagtune.learners import METHODS
 from dagtune.metrics import aupr, average_precision, evaluate, sid_bounds
 from dagtune.simulate import random_dag, sample
+from dagtune.text import plain
 from dagtune.validation import check_choice
 
 __all__ = ["available_methods", "measure", "table_of"]
@@ -112,5 +113,5 @@ def _ranks(scores: np.ndarray) -> np.ndarray:
 
 def _plain(value: Any) -> Any:
     """A number that JSON can hold; NaN becomes None."""
-    value = value.item() if isinstance(value, np.generic) else value
+    value = plain(value)
     return None if isinstance(value, float) and math.isnan(value) else value

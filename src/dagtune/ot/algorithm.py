@@ -15,6 +15,7 @@ import numpy as np
 from scipy import stats
 
 from dagtune.engine.dependence import Dependence, measure_dependence
+from dagtune.engine.problem import silent
 from dagtune.knowledge import Knowledge
 from dagtune.ot.optimal import check_selection, pair_vector, select_skeleton
 from dagtune.ot.tuning import (
@@ -31,7 +32,7 @@ from dagtune.ot.tuning import (
 )
 from dagtune.result import Change, Result
 from dagtune.tables import Table, few_rows, read_table
-from dagtune.text import printable
+from dagtune.text import plain, printable
 from dagtune.validation import InputError, check_choice
 
 __all__ = [
@@ -49,10 +50,6 @@ __all__ = [
 
 Progress = Callable[[str, float], None]
 Phases = dict[str, np.ndarray]
-
-
-def _silent(phase: str, done: float) -> None:
-    pass
 
 
 #: What ``preset`` decides unless the caller does. Kernel is the caller's in both.
@@ -114,7 +111,7 @@ class Rules:
         )
 
 
-def as_paper(dependence: Dependence, rules: Rules, tell: Progress = _silent) -> tuple[Phases, list[Change]]:
+def as_paper(dependence: Dependence, rules: Rules, tell: Progress = silent) -> tuple[Phases, list[Change]]:
     """Section IV and Algorithm 1: the graph after each phase, and every change from the first to the last."""
     skeleton = rules.select(dependence)
     tell("optimal", 1.0)
@@ -129,7 +126,7 @@ def as_paper(dependence: Dependence, rules: Rules, tell: Progress = _silent) -> 
     return phases, known + deleted + added + removed
 
 
-def as_released(dependence: Dependence, rules: Rules, tell: Progress = _silent) -> tuple[Phases, list[Change]]:
+def as_released(dependence: Dependence, rules: Rules, tell: Progress = silent) -> tuple[Phases, list[Change]]:
     """The released script's rules, on the upper triangle of the skeleton; then the cycles it leaves are broken."""
     skeleton = np.triu(rules.select(dependence))  # a < b present means a -> b
     tell("optimal", 1.0)
@@ -145,7 +142,7 @@ def as_released(dependence: Dependence, rules: Rules, tell: Progress = _silent) 
     return phases | {"two-cycles": single, "formalization": dag}, known + deleted + added + turned + removed
 
 
-def two_phases(dependence: Dependence, rules: Rules, tell: Progress = _silent) -> tuple[Phases, list[Change]]:
+def two_phases(dependence: Dependence, rules: Rules, tell: Progress = silent) -> tuple[Phases, list[Change]]:
     """The optimal and the tuning phase, by the preset's rules."""
     return (as_paper if rules.preset == "paper" else as_released)(dependence, rules, tell)
 
@@ -224,7 +221,7 @@ def optimal_tuning(
         threads=threads,
         progress=progress,
     )
-    phases, changes = two_phases(dependence, rules, progress or _silent)
+    phases, changes = two_phases(dependence, rules, progress or silent)
     if not known:
         del phases["knowledge"]
     return Result(
@@ -241,14 +238,14 @@ def optimal_tuning(
             "learner": "optimal-tuning",
             "preset": preset,
             "kernel": dependence.kernel,
-            "bandwidth": _plain(bandwidth),
+            "bandwidth": plain(bandwidth),
             "solver": rules.solver,
-            "penalty": _plain(penalty),
-            "n_pairs": _plain(n_pairs),
-            "alpha": _plain(alpha),
+            "penalty": plain(penalty),
+            "n_pairs": plain(n_pairs),
+            "alpha": plain(alpha),
             "deletion": deletion,
             "edge_score": edge_score,
-            "order": _plain(order),
+            "order": plain(order),
             "combine": combine,
             "engine": dependence.engine,
             "knowledge": known.as_mapping(),
@@ -295,11 +292,6 @@ def gaining_share(dependence: Dependence) -> float:
         F = dependence.first[i]
         gains.append(dependence.second[i, j, k] > np.maximum(F[j], F[k]))
     return float(np.mean(gains)) if d > 2 else 0.0
-
-
-def _plain(value: Any) -> Any:
-    """A number as JSON knows it, for those that come from numpy."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _warnings(table: Table, dependence: Dependence) -> list[str]:

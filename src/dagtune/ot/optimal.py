@@ -241,9 +241,8 @@ def solve_gumbel(
     the data does not matter to Adam.
     """
     scale = float(_costs(A).sum() + penalty) or 1.0
-    _, best, last, losses = _descend(
-        A / np.sqrt(scale), penalty / scale, rng, steps, rate, tau, 0.01, memory, released=False
-    )
+    schedule = _Schedule(steps, rate, tau, spread=0.01)
+    best, last, losses = _descend(A / np.sqrt(scale), penalty / scale, schedule, rng, memory, released=False)
     picks = min((best, last), key=lambda picks: selection_loss(picks, A, penalty))
     return GumbelFit(picks, selection_loss(picks, A, penalty), losses * scale)
 
@@ -263,24 +262,25 @@ def solve_gumbel_released(
     argmax of the rows, which is all that counts, stays close to random: about 63 % of the pairs. The last W is kept.
     The script's rate is not on our record; at this one the rows move as little as the script's were seen to.
     """
-    _, _, last, losses = _descend(A, 0.0, rng, steps, rate, tau, 1.0, memory, released=True)
+    _, last, losses = _descend(A, 0.0, _Schedule(steps, rate, tau, spread=1.0), rng, memory, released=True)
     return GumbelFit(last, released_loss(last, A), losses)
 
 
+@dataclass(frozen=True)
+class _Schedule:
+    """Of Adam: steps, rate, first and last temperature, and the standard deviation of the logits it starts from."""
+
+    steps: int
+    rate: float
+    tau: tuple[float, float]
+    spread: float
+
+
 def _descend(
-    A: np.ndarray,
-    penalty: float,
-    rng: Any,
-    steps: int,
-    rate: float,
-    tau: tuple[float, float],
-    spread: float,
-    memory: str | int,
-    *,
-    released: bool,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Adam on the logits of s one-hot rows: picks at the start, the best picks drawn, at the end, and drawn losses."""
-    check_count("steps", steps)
+    A: np.ndarray, penalty: float, schedule: _Schedule, rng: Any, memory: str | int, *, released: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Adam on the logits of s one-hot rows: the best picks drawn, those at the end, and the drawn losses."""
+    steps = check_count("steps", schedule.steps)
     s = len(A)
     need, room = 4 * _ARRAYS * s * s, parse_memory(memory)
     if need > room:
@@ -294,9 +294,9 @@ def _descend(
         raise ImportError("solver='gumbel' needs jax and optax: pip install 'dagtune[baselines]'") from error
     run = _compiled(s, steps, released)
     seed = int(np.random.default_rng(rng).integers(2**31))
-    found = run(jax.random.key(seed), np.float32(A), penalty, rate, tau[0], tau[1], spread)
-    start, best, last, losses = (np.asarray(part) for part in found)
-    return start, best, last, losses
+    found = run(jax.random.key(seed), np.float32(A), penalty, schedule.rate, *schedule.tau, schedule.spread)
+    _, best, last, losses = (np.asarray(part) for part in found)
+    return best, last, losses
 
 
 @lru_cache(maxsize=32)

@@ -20,6 +20,7 @@ from dagtune.validation import check_choice
 
 if TYPE_CHECKING:
     from dagtune.engine.dependence import Dependence
+from dagtune.graph import shortest_cycle_from
 
 __all__ = [
     "READINGS",
@@ -196,7 +197,7 @@ def formalize(
     changes = []
     while np.isfinite(length).any():
         start = int(length.argmin())
-        cycle = _shortest_cycle_from(dag, back, start)
+        cycle = shortest_cycle_from(dag, back, start)
         if cycle is None or len(cycle) - 1 > length[start]:
             length[start] = np.inf if cycle is None else len(cycle) - 1
             continue
@@ -211,27 +212,6 @@ def formalize(
         dag[j, i] = back[i, j] = False
         changes.append(Change(phase, "remove", (j, i), _BREAK, (i, *measured.parents), tuple(scores), cycle))
     return dag, changes
-
-
-def _shortest_cycle_from(matrix: np.ndarray, back: np.ndarray, start: int) -> tuple[int, ...] | None:
-    """Lexicographically smallest of the shortest cycles whose smallest node is ``start``, or None.
-
-    ``layer[t]`` holds the nodes t + 1 edges before ``start`` and no fewer; walking down the layers, the smallest child
-    each time, gives the smallest path.
-    """
-    free = np.arange(len(matrix)) > start
-    layers = []
-    layer = back[start] & free
-    while layer.any():
-        layers.append(layer)
-        if (matrix[start] & layer).any():
-            path = [start]
-            for nodes in reversed(layers):
-                path.append(int((matrix[path[-1]] & nodes).argmax()))
-            return (*path, start)
-        free &= ~layer
-        layer = back[layer].any(axis=0) & free
-    return None
 
 
 def _score(back: np.ndarray, dependence: Dependence, j: int, i: int, score: str) -> Measured:

@@ -1,12 +1,13 @@
 """Additive smooth regressions answered from one feature Gram matrix; learners and baselines share them."""
 
 from dagtune.regression.fits import Fit, Growing, Trials, fit, fitted, try_each
-from dagtune.regression.gram import LEAST, P_SPLINE, RIDGE, THIN_PLATE, Curve, Gram, Levels, Spline, measure_gram
+from dagtune.regression.gram import LEAST, P_SPLINE, RIDGE, ROOM, THIN_PLATE, Curve, Gram, Levels, Spline, measure_gram
 
 __all__ = [
     "LEAST",
     "P_SPLINE",
     "RIDGE",
+    "ROOM",
     "THIN_PLATE",
     "Curve",
     "Fit",

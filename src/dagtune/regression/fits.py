@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import linalg, special
 
+from dagtune.compiled import compiled
 from dagtune.regression.gram import LEAST, RIDGE, Gram
 from dagtune.validation import InputError, check_choice
 
@@ -277,7 +277,8 @@ class _Problem:
             without = 1 - self.b @ others - others @ (P * others)
             held = kept.sum() - kept[own].sum() - np.sum(K * H[own, own])
             rest = len(P) - size
-            found = _best_addition(M, K, PEw, v, self.s[own], self.bounds[:, k], without, held, rest, self.gram.n)
+            present = _Present(without, held, rest, self.gram.n)
+            found = _best_addition(M, K, PEw, v, self.s[own], self.bounds[:, k], present)
             if np.log(found[2]) < best:
                 best, there = np.log(found[2]), rho.copy()
                 there[k] = found[0]
@@ -352,7 +353,7 @@ def try_each(gram: Gram, found: Fit, candidates: Sequence[int] | np.ndarray, *, 
     b = gram.cross[at, found.child]
     E = found.inverse @ gram.products[np.ix_(S, at)]
     b_left = b - E.T @ gram.cross[S, found.child]
-    held = 1 - found.total_edf + len(S)  # tr(H P)
+    present = _Present(found.relative, 1 - found.total_edf + len(S), len(S), gram.n)
     out = np.empty((3, len(chosen)))
     ends = np.cumsum(sizes)
     PE = P[:, None] * E
@@ -361,13 +362,20 @@ def try_each(gram: Gram, found: Fit, candidates: Sequence[int] | np.ndarray, *, 
         own = slice(end - sizes[c], end)
         M = gram.products[np.ix_(at[own], at[own])] - gram.products[np.ix_(at[own], S)] @ E[:, own]
         K = E[:, own].T @ PE[:, own]
-        out[:, c] = _best_addition(
-            M, K, PEw[own], b_left[own], gram.roughness[at[own]], bounds[:, c], found.relative, held, len(S), gram.n
-        )
+        out[:, c] = _best_addition(M, K, PEw[own], b_left[own], gram.roughness[at[own]], bounds[:, c], present)
     return Trials(chosen, *out)
 
 
-@njit(cache=True, nogil=True)
+class _Present(NamedTuple):
+    """The fit that a block is added to: its V, tr(H P), number of functions D, and the number of rows."""
+
+    relative: float
+    held: float
+    D: int
+    n: int
+
+
+@compiled
 def _best_addition(
     M: np.ndarray,
     K: np.ndarray,
@@ -375,16 +383,14 @@ def _best_addition(
     v: np.ndarray,
     s: np.ndarray,
     bounds: np.ndarray,
-    relative: float,
-    held: float,
-    D: int,
-    n: int,
+    present: _Present,
 ) -> tuple[float, float, float]:
     """(log theta, V, GCV) of the best theta for a new block; see try_each.
 
     w_new = (M + theta S)^-1 v and w_S = w - E w_new, so with V = 1 - b^T w - w^T P w,
     ``V(theta) = V - v^T w_new + 2 w_new^T E^T P w - w_new^T (K + RIDGE + theta S) w_new``.
     """
+    relative, held, D, n = present
     r = len(v)
     m, Q = np.linalg.eigh((M + M.T) / 2)  # rounding can take a Schur complement below 0
     root = Q / np.sqrt(np.maximum(m, 0.0) + RIDGE)

@@ -24,18 +24,20 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numba import njit
 from scipy import linalg
 
+from dagtune.compiled import compiled
 from dagtune.tables.rows import MemoryRows
 from dagtune.validation import InputError, check_choice, check_count
 
-__all__ = ["LEAST", "P_SPLINE", "RIDGE", "THIN_PLATE", "Curve", "Gram", "Levels", "Spline", "measure_gram"]
+__all__ = ["LEAST", "P_SPLINE", "RIDGE", "ROOM", "THIN_PLATE", "Curve", "Gram", "Levels", "Spline", "measure_gram"]
 
 #: Added to the diagonal of G, whose own is 1: columns that copy each other still give a system with an answer.
 RIDGE = 1e-8
 #: The least share of a variance that sums over rows can tell from none; a copy of a parent is left with this.
 LEAST = 1e-12
+#: The least share of the rows that degrees of freedom must leave to the noise, wherever one divides by that share.
+ROOM = 0.05
 #: Quantiles are taken from this many rows, or from all where there are no more.
 _SAMPLE = 50_000
 #: Functions with a smaller share of their variance on the rows than this exist only between the rows.
@@ -276,7 +278,7 @@ def _roughness(penalty: str, knots: np.ndarray, scale: float) -> np.ndarray:
     return left.T @ (third * (left + right / 2)) + right.T @ (third * (right + left / 2))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cubic_splines(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
     """(splines, rows) of the cubic B-splines at x, by Cox and de Boor's recursion; x beyond the ends is moved there."""
     k = len(knots) - 4
@@ -285,7 +287,9 @@ def _cubic_splines(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
     b = np.empty(4)
     for t in range(len(x)):
         v = min(max(x[t], low), high)
-        m = min(max(np.searchsorted(knots, v, side="right") - 1, 3), k - 1)
+        m = 3
+        while m < k - 1 and knots[m + 1] <= v:
+            m += 1
         b[0] = 1.0
         for p in range(1, 4):
             saved = 0.0

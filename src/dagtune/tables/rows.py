@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numba import njit
 
+from dagtune.compiled import compiled
 from dagtune.parallel import parallel_map
 
 __all__ = ["CHUNK_ROWS", "Extremes", "MemoryRows", "Rows"]
@@ -159,6 +159,7 @@ class Rows(ABC):
         """
         if members is None:
             members = np.arange(self.width)[:, None]
+        members = np.ascontiguousarray(members)  # or numba would compile for each layout
         found = np.empty((3, len(members)))
         found[:] = np.array([np.inf, -np.inf, np.inf])[:, None]
         parts = np.array_split(np.arange(len(members)), threads)
@@ -190,17 +191,16 @@ class MemoryRows(Rows):
         return self._values[rows]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _extremes(chunk: np.ndarray, members: np.ndarray, part: np.ndarray, found: np.ndarray) -> None:
     """Extend the extremes ``found`` so far of the sums ``part`` by those of a chunk."""
-    total = np.empty(chunk.shape[1])
     for column in part:
-        total[:] = 0.0
-        for member in members[column]:
-            if member >= 0:
-                total += chunk[member]
         low, high, smallest = found[0, column], found[1, column], found[2, column]
-        for x in total:
+        for i in range(chunk.shape[1]):
+            x = 0.0
+            for m in range(members.shape[1]):
+                if members[column, m] >= 0:
+                    x += chunk[members[column, m], i]
             low = min(low, x)
             high = max(high, x)
             smallest = min(smallest, abs(x))

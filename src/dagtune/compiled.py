@@ -1,0 +1,117 @@
+"""Functions compiled to machine code by numba: one decorator, a cache that notices changes, a word while it compiles.
+
+numba keeps machine code on disk as long as the file of the *decorated* function is unchanged. But that code also holds
+every function it calls and every constant it reads, in whatever file they stand. :func:`compiled` therefore adds to
+numba's stamp a digest of all files of the package that hold compiled functions: change one, and all are compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar, cast, overload
+
+from numba import njit
+from numba.core import event
+
+__all__ = ["compilation_heard", "compiled", "holds_compiled"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_ours: set[Callable[..., Any]] = set()
+_listening: list[Callable[[], None]] = []
+
+
+@overload
+def compiled(function: Function) -> Function: ...
+
+
+@overload
+def compiled(*, fastmath: bool) -> Callable[[Function], Function]: ...
+
+
+def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
+    """Compile a function on its first call, keep the result on disk, and let other threads run meanwhile.
+
+    Parameters
+    ----------
+    function : callable
+        A function that numba can compile. It may call other functions decorated so, and read numbers of their files.
+    fastmath : bool, default False
+        Allow floating-point operations to be rearranged: faster sums, but their last digits depend on the compiler.
+
+    Returns
+    -------
+    callable
+        The function with the same signature.
+    """
+    if function is None:
+        return partial(_compile, fastmath=fastmath)
+    return _compile(function, fastmath=fastmath)
+
+
+def _compile(function: Function, *, fastmath: bool) -> Function:
+    _ours.add(function)
+    dispatcher = cast(Function, njit(cache=True, nogil=True, fastmath=fastmath)(function))
+    package = sys.modules.get(function.__module__.partition(".")[0])
+    file = getattr(package, "__file__", None)
+    # The stamp is internal to numba. Without it the cache is numba's own: right until a called function changes.
+    kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if file is not None and hasattr(kept, "_source_stamp"):
+        kept._source_stamp = (kept._source_stamp, _digest(Path(file)))
+    return dispatcher
+
+
+def holds_compiled(source: bytes) -> bool:
+    """Whether the text of a module imports the decorator."""
+    return b"from dagtune.compiled import" in source
+
+
+@cache
+def _digest(entrance: Path) -> str:
+    """Of all files that hold compiled functions, in the package with this ``__init__.py`` (or in this module alone)."""
+    files = sorted(entrance.parent.rglob("*.py")) if entrance.name == "__init__.py" else [entrance]
+    found = hashlib.sha256()
+    for source in (path.read_bytes() for path in files):
+        if holds_compiled(source):
+            found.update(hashlib.sha256(source).digest())
+    return found.hexdigest()
+
+
+@contextmanager
+def compilation_heard(hear: Callable[[], None]) -> Iterator[None]:
+    """Inside, ``hear()`` is called whenever one of our functions is compiled; the log says nothing then."""
+    _listening.append(hear)
+    try:
+        yield
+    finally:
+        _listening.remove(hear)
+
+
+@cache
+def _log_once() -> None:
+    # A warning, because Python shows nothing less to those who have not set up logging, and without a word the first
+    # call after an installation looks as if it hung. It comes once a process, and only if something is compiled.
+    logging.getLogger("dagtune").warning(
+        "compiling numerical code: this takes up to half a minute, only once after an installation"
+    )
+
+
+class _Listener(event.Listener):
+    """Hears of every compilation in this process, also of functions that are not ours."""
+
+    def on_start(self, event: Any) -> None:
+        if event.data["dispatcher"].py_func in _ours:
+            for hear in _listening or [_log_once]:
+                hear()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Listener())
