@@ -24,7 +24,7 @@ ROOMS = {
     "layout": EVERYONE,
     "pictures": {"layout", *EVERYONE},
     "parallel": EVERYONE,
-    "tables": {"parallel", *EVERYONE},
+    "tables": {"registry", "parallel", *EVERYONE},
     "engine": {"registry", "tables", "parallel", "pictures", *EVERYONE},
     "regression": {"tables", "parallel", *EVERYONE},
     "knowledge": EVERYONE,

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
+from dagtune.registry import Registry
 from dagtune.validation import InputError, check_names, check_width
 
 __all__ = [
@@ -37,15 +38,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Format:
-    """How files of one ending are read; text has a ``separator``, everything else ``read`` and ``header``."""
+    """How files of one ending (``name``) are read; text has a ``separator``, the others ``read`` and ``header``."""
 
+    name: str
     separator: str | None = None
     read: Callable[[Path], pd.DataFrame] | None = None
     header: Callable[[Path], Iterable[Any]] | None = None
 
 
 #: Formats by the ending of the file's name.
-FORMATS: dict[str, Format] = {}
+FORMATS: Registry[Format] = Registry("file format")
 
 
 def register_format(
@@ -83,13 +85,11 @@ def register_format(
     >>> del FORMATS[".psv"]
     """
     suffix = suffix.lower()
-    if suffix in FORMATS:
-        raise InputError(f"the file format {suffix!r} is already registered: choose another ending")
     if not suffix.startswith(".") or (read is None) == (separator is None):
         raise InputError(f"the file format {suffix!r} needs an ending with a dot, and either read= or separator=")
     if read is not None and header is None:
         header = lambda path: read(path).columns  # noqa: E731
-    FORMATS[suffix] = Format(separator, read, header)
+    FORMATS.register(Format(suffix, separator, read, header))
 
 
 def is_text(path: Path) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from dagtune.registry import Registry
 from dagtune.validation import InputError
 
 __all__ = ["KINDS", "MAX_CATEGORIES", "Kind", "register_kind"]
@@ -102,7 +103,7 @@ class Categorical(Kind):
 
 
 #: All kinds by name.
-KINDS: dict[str, Kind] = {}
+KINDS: Registry[Kind] = Registry("kind of column")
 
 
 def register_kind(kind: Kind) -> Kind:
@@ -138,10 +139,7 @@ def register_kind(kind: Kind) -> Kind:
     [[7.5, 40.0], [8.0, 16.0]]
     >>> del KINDS["hours"]
     """
-    if kind.name in KINDS:
-        raise InputError(f"a kind of column named {kind.name!r} is already registered: choose another name")
-    KINDS[kind.name] = kind
-    return kind
+    return KINDS.register(kind)
 
 
 register_kind(Continuous())
