@@ -111,7 +111,7 @@ def test_rows_only_take_off_what_they_are_judged_by():
 
     class Spy(Objective):
         def finish(self, best, children):
-            seen.update(gcv=gcv, freedom=freedom, weights=weights)
+            seen.update(gcv=best.cost, freedom=best.freedom, weights=best.weights)
             return super().finish(best, children)
 
     for any_noise in (False, True):
