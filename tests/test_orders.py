@@ -40,7 +40,7 @@ def cost(table, S, child):
         w = np.linalg.solve(A, b)
         V = table.power[child] - 2 * w @ b + w @ G @ w
         edf = np.trace(np.linalg.solve(A, G))
-        gcv = np.log(max(V, orders.LEAST)) - 2 * np.log(max(1 - (1 + edf) / n, orders._ROOM))
+        gcv = np.log(max(V, orders.LEAST)) - 2 * np.log(max(1 - (1 + edf) / n, orders.ROOM))
         S = max(table.power[child] - b @ w, orders.LEAST)
         likelihood = np.log(S) + (np.linalg.slogdet(A)[1] - np.sum(np.log(P))) / n
         found.append((1 - share) * gcv + share * likelihood)
@@ -110,9 +110,9 @@ def test_rows_only_take_off_what_they_are_judged_by():
     seen = {}
 
     class Spy(Objective):
-        def finish(self, gcv, freedom, weights, children):
-            seen.update(gcv=gcv, freedom=freedom, weights=weights)
-            return super().finish(gcv, freedom, weights, children)
+        def finish(self, best, children):
+            seen.update(gcv=best.cost, freedom=best.freedom, weights=best.weights)
+            return super().finish(best, children)
 
     for any_noise in (False, True):
         found = Spy(T, any_noise=any_noise).along(np.append(S, child))[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import networkx as nx
 import numpy as np
@@ -42,7 +42,7 @@ class _GraphLearner(BaseEstimator):
     def _learn(self, table: Table) -> Result:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the graph of the columns of ``X`` (array, DataFrame, or path of a table); ``y`` is ignored."""
         self.result_ = self._learn(self._read(X))
         self.adjacency_matrix_ = self.result_.to_frame()

@@ -22,7 +22,7 @@ import numpy as np
 from dagtune.conditional.joint import Joint
 from dagtune.conditional.links import equal_bins, negentropy
 from dagtune.conditional.neighbours import find_neighbours, search_near
-from dagtune.conditional.orders import Objective, Table, penalties, search, top_down
+from dagtune.conditional.orders import Objective, RegressionTable, penalties, search, top_down
 from dagtune.conditional.selection import likely_edges
 from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
 from dagtune.graph import complete
@@ -117,7 +117,7 @@ class _Data:
     X: np.ndarray
     gram: Gram
     rows: np.ndarray
-    table: Table
+    table: RegressionTable
     #: (d,): columns whose values are levels. They only cause: what their own regressions say is nothing.
     categorical: np.ndarray
 
@@ -137,7 +137,7 @@ def _measure(X: np.ndarray, categorical: np.ndarray | None = None) -> _Data:
     functions = np.concatenate([curve.values(rows[:, j] - gram.shift[j]) for j, curve in enumerate(gram.curves)])
     smooth = np.array([_values(column) > min(DISTINCT[0] * len(rows), DISTINCT[1]) for column in rows.T])
     smooth &= ~categorical
-    table = Table(
+    table = RegressionTable(
         n=n,
         products=gram.products,
         cross=np.where(categorical, 0.0, gram.cross),
@@ -158,7 +158,7 @@ def _values(column: np.ndarray) -> float:
     return len(column) ** 2 / float(np.sum(count.astype(np.float64) ** 2))
 
 
-def _with_targets(data: _Data, transforms: dict[int, Transform]) -> Table:
+def _with_targets(data: _Data, transforms: dict[int, Transform]) -> RegressionTable:
     """The same functions, other targets for some variables."""
     table, gram = data.table, data.gram
     cross, targets, power = table.cross.copy(), table.targets.copy(), table.power.copy()
@@ -198,15 +198,13 @@ class Learner:
         #: Rows that histograms and transforms saw: what is learned from them is paid for at their number.
         self.seen = len(self.data.rows)
         self.window = None if self.d <= ANYWHERE else WINDOW
-        #: A score that an attempt must reach where it starts to be searched for; None searches always.
-        self.limit: float | None = None
         #: Likely neighbours, where the graph is sparse. Beyond some variables that is too long a question.
         self.near = find_neighbours(self.data.table, stopped) if self.d <= ANYWHERE else None
         plain = self._objective()
         # Where the columns' units mean nothing, not even the place to start from may depend on them.
         self.first = top_down(plain, self.data.variance if units else np.ones(self.d), before)
 
-    def _objective(self, table: Table | None = None, **options: object) -> Objective:
+    def _objective(self, table: RegressionTable | None = None, **options: object) -> Objective:
         return Objective(table or self.data.table, stopped=self.stopped, **options)  # type: ignore[arg-type]
 
     def _search(self, objective: Objective, *starts: np.ndarray) -> tuple[np.ndarray, float]:
@@ -249,25 +247,24 @@ class Learner:
         order, score = self._search(objective, self.first)
         return Attempt("equal", order, score, objective)
 
-    def non_gaussian(self, free: Attempt) -> Attempt:
-        """Noise of any law; two parameters a variable are paid for, as if its law had a shape and a skewness.
+    def non_gaussian(self, free: Attempt, limit: float | None = None) -> Attempt:
+        """Noise of any distribution; two parameters a variable are paid for, as if it had a shape and a skewness.
 
-        Where it does not win over free variances, one search is enough.
+        Where it does not win over free variances, or is far above the ``limit``, one search is enough.
         """
         objective = self._objective(any_noise=True)
         # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
         order, score = self._search(objective, free.order)
-        limit = np.inf if self.limit is None else min(free.score, self.limit + FAR * self.d)
-        if score + self._law() < limit:
+        if score + self._law() < (np.inf if limit is None else min(free.score, limit + FAR * self.d)):
             order, score = self._search(objective, order, *self._random(STARTS))
         return Attempt("non-gaussian", order, score + self._law(), objective)
 
-    def equal_law(self, equal: Attempt, free: Attempt, law: Attempt) -> _Alike | None:
+    def equal_law(self, equal: Attempt, free: Attempt, law: Attempt, limit: float | None = None) -> _Alike | None:
         """Noise of one law and one scale, where its law shows: the entropy power takes the place of the variance."""
-        limit = free.score - SLIGHT * self.d
-        if self.limit is not None:
-            limit = min(limit, self.limit + FAR * self.d)
-        if law.score > limit or _likeliest([law, free], self.n) is free:
+        least = free.score - SLIGHT * self.d
+        if limit is not None:
+            least = min(least, limit + FAR * self.d)
+        if law.score > least or _likeliest([law, free], self.n) is free:
             return None
         objective = replace(equal.objective, any_noise=True)
         order, score = self._search(objective, equal.order, law.order)
@@ -294,17 +291,19 @@ class Learner:
         """What noise of any law costs."""
         return 2 * self.d * float(np.log(self.seen)) / self.seen
 
-    def scales(self, start: np.ndarray) -> list[Attempt]:
-        """Post-nonlinear attempts; each must be better where it starts than all before were in the end."""
+    def scales(self, start: np.ndarray, limit: float | None = None) -> list[Attempt]:
+        """Post-nonlinear attempts; each is searched for if where it starts it is better than all before in the end.
+
+        Those before begin with the ``limit``; None searches always.
+        """
         found = []
         for attempt in (self.bounded, partial(self.scored, both=False), partial(self.scored, both=True)):
-            if (one := attempt(start)) is not None:
+            if (one := attempt(start, limit)) is not None:
                 found.append(one)
-                if self.limit is not None:
-                    self.limit = min(self.limit, one.score)
+                limit = None if limit is None else min(limit, one.score)
         return found
 
-    def bounded(self, start: np.ndarray) -> Attempt | None:
+    def bounded(self, start: np.ndarray, limit: float | None = None) -> Attempt | None:
         """Post-nonlinear: targets of bounded variables through Johnson's SB, which has a bound on each side to pay."""
         fits = {int(j): fit_bounded(self.data.rows[:, j]) for j in np.flatnonzero(self.data.table.smooth)}
         fee = 2 * np.log(self.seen) / self.seen
@@ -314,9 +313,11 @@ class Learner:
         cost = sum(fit.change + fee for fit in chosen.values())
         # All variables on one kind of scale: only then can their noise be of one variance there.
         scale = np.array([fits[j].deviation ** 2 for j in range(self.d)]) if len(fits) == self.d else None
-        return self._transformed(_with_targets(self.data, dict(chosen)), start, cost, "bounded", len(chosen), scale)
+        return self._transformed(
+            _with_targets(self.data, dict(chosen)), start, cost, f"bounded of {len(chosen)} variables", limit, scale
+        )
 
-    def scored(self, start: np.ndarray, *, both: bool) -> Attempt | None:
+    def scored(self, start: np.ndarray, limit: float | None = None, *, both: bool) -> Attempt | None:
         """Post-nonlinear: normal scores as targets, and with ``both`` as causes too."""
         table = self.data.table
         J = np.array([2 * negentropy(y, table.bins) if s else 0.0 for y, s in zip(table.targets, table.smooth)])
@@ -327,21 +328,29 @@ class Learner:
         transforms: dict[int, Transform] = {int(j): fit_normal_scores(self.data.rows[:, j]) for j in which}
         cost = float(np.sum(fee - J[which]))
         if not both:
-            return self._transformed(_with_targets(self.data, transforms), start, cost, "normal scores", len(which))
+            return self._transformed(
+                _with_targets(self.data, transforms), start, cost, f"normal scores of {len(which)} variables", limit
+            )
         X = self.data.X.copy()
         for j, transform in transforms.items():
             X[:, j] = transform(X[:, j])
-        told = "normal scores, as causes too,"
-        return self._transformed(_measure(X, self.data.categorical).table, start, cost, told, len(which))
+        told = f"normal scores, as causes too, of {len(which)} variables"
+        return self._transformed(_measure(X, self.data.categorical).table, start, cost, told, limit)
 
     def _transformed(
-        self, table: Table, start: np.ndarray, cost: float, words: str, count: int, scale: np.ndarray | None = None
+        self,
+        table: RegressionTable,
+        start: np.ndarray,
+        cost: float,
+        words: str,
+        limit: float | None,
+        scale: np.ndarray | None = None,
     ) -> Attempt:
         """Search with other targets; ``scale`` is their variance where equal noise may be tried on their scale."""
         objective = self._objective(table)
         there = objective.total(objective.along(start)) + cost
-        attempt = Attempt("post-nonlinear", start, there, objective, f"{words} of {count} variables")
-        if self.limit is not None and there > self.limit:  # worse where it starts: not worth a search
+        attempt = Attempt("post-nonlinear", start, there, objective, words)
+        if limit is not None and there > limit:  # worse where it starts: not worth a search
             return attempt
         order, score = self._search(objective, start, *self._random(int(self.near is not None)))
         attempt = replace(attempt, order=order, score=score + cost)
@@ -445,7 +454,7 @@ class Learner:
         order = search_near(objective, attempt.order, likely | self.near, self.before)
         return replace(attempt, order=search_near(objective, order, self._joined(objective.table, order), self.before))
 
-    def _joined(self, table: Table, order: np.ndarray) -> np.ndarray:
+    def _joined(self, table: RegressionTable, order: np.ndarray) -> np.ndarray:
         """(d, d), symmetric: pairs with a likely edge at this order."""
         _, likely = likely_edges(table, complete(order), np.zeros((self.d, self.d), dtype=bool))
         return likely | likely.T
@@ -491,17 +500,18 @@ def find_order(
     free = learner.free()
     share = 0.4
     attempts = [free]
-    learner.limit = free.score if noise == "auto" else None
-    scales = learner.scales(free.order) if noise in ("auto", "post-nonlinear") else []
+    limit = free.score if noise == "auto" else None
+    scales = learner.scales(free.order, limit) if noise in ("auto", "post-nonlinear") else []
     attempts += scales
     share = 0.6
     law = None
     if noise == "auto":
         alike = learner.alike(learner.equal(), free)
         share = 0.65
-        law = learner.non_gaussian(free)
+        limit = min(one.score for one in attempts)
+        law = learner.non_gaussian(free, limit)
         attempts += [alike.attempt, law]
-        if one_law := learner.equal_law(alike.attempt, free, law):
+        if one_law := learner.equal_law(alike.attempt, free, law, limit):
             alike = one_law
             attempts.append(alike.attempt)
     elif noise == "equal":

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dagtune.conditional.orders import Objective, Table, best_insertion
+from dagtune.conditional.orders import Objective, RegressionTable, best_insertion
 from dagtune.conditional.selection import keep_backward
 
 __all__ = ["find_neighbours", "search_near"]
@@ -24,7 +24,7 @@ _LEAST, _SHARE = 1.0, 0.45
 _FIRST = 8
 
 
-def find_neighbours(table: Table, stopped: Callable[[], None] = lambda: None) -> np.ndarray | None:
+def find_neighbours(table: RegressionTable, stopped: Callable[[], None] = lambda: None) -> np.ndarray | None:
     """(d, d), symmetric: pairs of which one is kept when the other is regressed on all variables but itself.
 
     None where the graph is dense. ``stopped`` is called now and then, and may raise.

@@ -28,7 +28,7 @@ from dagtune.compiled import compiled
 from dagtune.conditional.links import LINK_FREEDOM, judge
 from dagtune.regression import LEAST, RIDGE, ROOM
 
-__all__ = ["SETTINGS", "Objective", "Table", "best_fit", "penalties", "search", "top_down"]
+__all__ = ["SETTINGS", "Objective", "RegressionTable", "best_fit", "penalties", "search", "top_down"]
 
 #: (prior deviation of the bent functions against the line's, ridge lambda): small lambda serves nearly noiseless data,
 #: a large one with nearly straight functions serves weak signals. GCV takes the best of them for each regression.
@@ -55,7 +55,7 @@ def penalties(roughness: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RegressionTable:
     """What the search knows of the data: sums over all ``n`` rows, and some of the rows.
 
     ``products`` (D, D) and ``cross`` (D, d) are G and b for the targets, ``power`` (d,) the targets' mean squares,
@@ -94,7 +94,7 @@ class Table:
 class _Factor:
     """L, Q and Z of one arrangement, for each setting; Q's columns stay in the table's own numbering."""
 
-    def __init__(self, table: Table, order: np.ndarray) -> None:
+    def __init__(self, table: RegressionTable, order: np.ndarray) -> None:
         self.table = table
         self.order = np.array(order)
         self.L: list[np.ndarray] = []
@@ -167,7 +167,7 @@ class _Factor:
         self.order[low : low + len(order)] = order
 
 
-def _ends(table: Table, order: np.ndarray) -> np.ndarray:
+def _ends(table: RegressionTable, order: np.ndarray) -> np.ndarray:
     """Where the functions of each variable end when arranged so, 0 before the first."""
     return np.concatenate([[0], np.cumsum(table.starts[order + 1] - table.starts[order])]).astype(np.intp)
 
@@ -188,7 +188,7 @@ class _Prefixes(ABC):
 class _Fresh(_Prefixes):
     """The whole arrangement, factored for the question."""
 
-    table: Table
+    table: RegressionTable
     order: np.ndarray
 
     def best(self, places: np.ndarray, children: np.ndarray, objective: Objective) -> _Best:
@@ -199,7 +199,7 @@ class _Fresh(_Prefixes):
 class _Rotated(_Prefixes):
     """Rows of Q and Z of a rearranged window, with the unchanged ones before it; answers for its prefixes."""
 
-    table: Table
+    table: RegressionTable
     ends: np.ndarray
     before: _Factor
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -450,7 +450,7 @@ class Objective:
     first is surer where signals are weak, and wrong where they are strong.
     """
 
-    table: Table
+    table: RegressionTable
     any_noise: bool = False
     variance: np.ndarray | None = None
     joint: Any = None
@@ -511,7 +511,7 @@ class Objective:
         return costs if self.joint is None else np.minimum(costs, self.joint.costs(sets(), children))
 
 
-def best_fit(table: Table, child: int, parents: np.ndarray) -> tuple[np.ndarray, int]:
+def best_fit(table: RegressionTable, child: int, parents: np.ndarray) -> tuple[np.ndarray, int]:
     """Weights of all functions in the child's regression on its parents at the setting of least GCV, and that."""
     everything = _Fresh(table, parents.astype(np.intp))
     best = everything.best(np.array([len(parents)]), np.array([child]), Objective(table, evidence=0.0))

@@ -22,7 +22,7 @@ from scipy.linalg import lapack
 
 from dagtune.compiled import compiled
 from dagtune.conditional.links import LINK_FREEDOM, link_fit
-from dagtune.conditional.orders import Table, best_fit
+from dagtune.conditional.orders import RegressionTable, best_fit
 from dagtune.regression import ROOM
 
 __all__ = ["LEAST_GAIN", "Evidence", "Selected", "keep_backward", "likely_edges", "residuals", "select_parents"]
@@ -61,7 +61,7 @@ class Selected:
 
 
 def select_parents(
-    table: Table,
+    table: RegressionTable,
     allowed: np.ndarray,
     required: np.ndarray,
     *,
@@ -83,7 +83,7 @@ def select_parents(
 
 
 def likely_edges(
-    table: Table, allowed: np.ndarray, required: np.ndarray, *, least_gain: float = LEAST_GAIN
+    table: RegressionTable, allowed: np.ndarray, required: np.ndarray, *, least_gain: float = LEAST_GAIN
 ) -> tuple[np.ndarray, np.ndarray]:
     """The edges that backward deletion keeps, and those that given them are rather there than not.
 
@@ -99,7 +99,7 @@ def likely_edges(
 
 
 def keep_backward(
-    table: Table, child: int, candidates: np.ndarray, required: np.ndarray, *, passes: int = 2
+    table: RegressionTable, child: int, candidates: np.ndarray, required: np.ndarray, *, passes: int = 2
 ) -> np.ndarray:
     """Which candidates backward deletion keeps; each pass makes the link linear around the fit of the last one."""
     kept = np.ones(len(candidates), dtype=bool)
@@ -108,7 +108,7 @@ def keep_backward(
     return kept
 
 
-def _weigh(table: Table, allowed: np.ndarray, kept: np.ndarray, least_gain: float) -> tuple[Evidence, float]:
+def _weigh(table: RegressionTable, allowed: np.ndarray, kept: np.ndarray, least_gain: float) -> tuple[Evidence, float]:
     """Evidence of every allowed candidate given the kept ones, and the share of them that have an effect."""
     chi, freedom, gain, room = (np.full(allowed.shape, np.nan) for _ in range(4))
     for child in range(table.width):
@@ -133,7 +133,7 @@ def _adapted(density: float) -> float:
     return float(special.expit(share * _LENIENT))
 
 
-def residuals(table: Table, graph: np.ndarray) -> np.ndarray:
+def residuals(table: RegressionTable, graph: np.ndarray) -> np.ndarray:
     """(d, rows) of what each variable's parents in the graph leave of it, bent links included, at the table's rows.
 
     A variable without parents is left as it is.
@@ -150,7 +150,7 @@ def residuals(table: Table, graph: np.ndarray) -> np.ndarray:
 
 
 def _system(
-    table: Table, child: int, candidates: np.ndarray, kept: np.ndarray
+    table: RegressionTable, child: int, candidates: np.ndarray, kept: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
     """Normal equations of the child on its candidates, their functions scaled so that the penalty is I, and the sizes.
 
