@@ -11,15 +11,16 @@ import pytest
 import dagtune
 
 HOME = Path(dagtune.__file__).parent
-EVERYONE = {"compiled", "files", "graph", "text", "validation"}
+EVERYONE = {"compiled", "files", "graph", "progress", "text", "validation"}
 #: A room is a package or a module of the top level; beside each, the rooms it may import.
 ROOMS = {
     "compiled": set(),
+    "progress": {"validation"},
     "validation": set(),
     "files": set(),
     "text": set(),
     "registry": {"validation"},
-    "methods": {"registry"},
+    "methods": {"progress", "registry"},
     "graph": {"validation"},
     "layout": EVERYONE,
     "pictures": {"layout", *EVERYONE},

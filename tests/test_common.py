@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dagtune.baselines import BASELINES, LEARNERS
-from dagtune.baselines.common import Clock, Learned, TimeLimitError, read_knowledge
+from dagtune.baselines.common import Learned, read_knowledge
+from dagtune.progress import Clock, TimeLimitError
 from dagtune.validation import InputError
 
 CHAIN = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)

@@ -13,6 +13,7 @@ from dagtune.conditional.algorithm import conditional_tuning
 from dagtune.estimators import ConditionalTuning, OptimalTuning
 from dagtune.graph import is_dag
 from dagtune.ot.algorithm import optimal_tuning
+from dagtune.progress import TimeLimitError
 from dagtune.validation import InputError
 
 
@@ -180,3 +181,13 @@ def test_the_conditional_learner_reads_paths_and_drops_constants_when_asked(tabl
         ConditionalTuning().fit(tmp_path / "t.csv")
     learner = ConditionalTuning(drop_constant=True).fit(tmp_path / "t.csv")
     assert list(learner.feature_names_in_) == list(table.columns)
+
+
+@pytest.mark.parametrize("learner", [OptimalTuning, ConditionalTuning])
+def test_a_time_limit_ends_the_fit_and_says_how_far_it_came(learner):
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    with pytest.raises(TimeLimitError, match=r"did not finish within 1e-09 seconds .* larger time_limit"):
+        learner(time_limit=1e-9).fit(X)
+    with pytest.raises(InputError, match="time_limit must be a positive number of seconds"):
+        learner(time_limit=0).fit(X)
+    assert learner(time_limit=600, random_state=0).fit(X).result_.names == tuple(f"x{j}" for j in range(6))

@@ -149,9 +149,9 @@ def test_time_out_is_an_error_not_a_graph():
 def test_progress_tells_each_step():
     _, X = linear(6, 6, 200, 8)
     told = []
-    learned = learn_ges(X, progress=told.append)
+    learned = learn_ges(X, progress=lambda phase, share: told.append(phase))
     assert len(told) == learned.settings["steps"]
-    assert told[0] == "ges: forward, step 1, 1 edges"
+    assert told[0] == "forward, step 1, 1 edges"
 
 
 def test_bad_input_gets_the_house_errors():

@@ -94,8 +94,76 @@ class _GraphLearner(BaseEstimator):
 class OptimalTuning(_GraphLearner):
     """The OT algorithm: a skeleton from first order HSIC, tuned into a DAG by comparing first with second order.
 
+    The optimal phase selects the pairs of columns that depend on each other. The tuning phase gives them directions: it
+    deletes a cause whose sum with another says no more about the effect than one of them alone, adds pairs of causes
+    whose sum says more than both, and breaks the cycles that are left at their weakest edge.
+
+    Parameters
+    ----------
+    preset : {"paper", "released"}
+        "paper" follows Section IV and Algorithm 1; "released" does what the authors' script does, and then breaks the
+        cycles it leaves as in the paper.
+    kernel : str, Kernel or callable
+        A name in :data:`dagtune.KERNELS`, or "auto", which takes the kernel under which most sums of two columns say
+        more than each.
+    bandwidth : {"median", "paper", "unit"} or float, optional
+        Bandwidth of the kernel; by default "median" for the preset "paper" and "unit" for "released".
+    solver : {"exact", "gumbel", "released"}, optional
+        How the skeleton is selected; by default "exact" for the preset "paper" and "released" for "released".
+    penalty : float, optional
+        What a pair of the skeleton costs, in units of HSIC. By default it is found from the data.
+    n_pairs : int or float, optional
+        How many pairs the skeleton has, or their share of all pairs, instead of a penalty.
+    alpha : float, optional
+        Instead: take the pairs whose independence is rejected at this level.
+    deletion : {"min", "max"}
+        Deletion rule as Algorithm 1 prints it, or as the running text has it.
+    edge_score : {"max", "mean", "min"}
+        What the other causes of an effect contribute to the strength of an edge when a cycle is broken.
+    order : {2, 3}
+        3 also compares sums of three columns.
+    combine : {"sum", "joint"}
+        HSIC of the effect with the sum of two causes (the paper), or with the pair.
+    knowledge : Knowledge, mapping or path, optional
+        Required edges, forbidden edges, tiers.
+    engine : {"auto", "dense", "lowrank"}
+        How HSIC is computed; see :func:`dagtune.measure_dependence`.
+    memory : str or int
+        Memory that the engine may use, such as "1GiB".
+    threads : int, optional
+        By default one for each processor. The result does not depend on it.
+    drop_constant : bool
+        Leave constant columns out instead of refusing them.
+    solver_options : mapping, optional
+        Keywords of the solver.
+    time_limit : float, optional
+        Seconds after which the fit gives up with a :class:`dagtune.progress.TimeLimitError`.
+    random_state : int, Generator or RandomState, optional
+        Seed of the Gumbel solvers; nothing else is random.
+    progress : callable, optional
+        Called as ``progress(phase, share)``. An exception that it raises ends the fit.
+
+    Attributes
+    ----------
+    adjacency_matrix_ : DataFrame of 0 and 1
+        The learned DAG with the names of the columns; the row causes the column.
+    causal_graph_ : networkx.DiGraph
+        The same as a graph.
+    causal_order_ : list of str
+        The columns, causes first.
+    result_ : dagtune.Result
+        Phases, changes with their numbers, warnings, exports.
+    feature_names_in_ : ndarray of str
+        The columns that were seen; ``n_features_in_`` is their number.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC".
+
+    Examples
+    --------
     >>> import numpy as np
-    >>> from dagtune.estimators import OptimalTuning
+    >>> from dagtune import OptimalTuning
     >>> rng = np.random.default_rng(0)
     >>> a = rng.normal(size=300)
     >>> b = np.tanh(a) + rng.normal(size=300)
@@ -103,9 +171,6 @@ class OptimalTuning(_GraphLearner):
     >>> learner = OptimalTuning(kernel="sigmoid").fit(np.column_stack([a, b, c]))
     >>> learner.causal_order_
     ['x0', 'x1', 'x2']
-
-    Parameters are those of :func:`dagtune.ot.algorithm.optimal_tuning`; ``random_state`` seeds the Gumbel solvers,
-    nothing else is random.
     """
 
     def __init__(
@@ -128,6 +193,7 @@ class OptimalTuning(_GraphLearner):
         threads: int | None = None,
         drop_constant: bool = False,
         solver_options: Mapping[str, Any] | None = None,
+        time_limit: float | None = None,
         random_state: Any = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
@@ -148,6 +214,7 @@ class OptimalTuning(_GraphLearner):
         self.threads = threads
         self.drop_constant = drop_constant
         self.solver_options = solver_options
+        self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
 
@@ -181,8 +248,53 @@ class OptimalTuning(_GraphLearner):
 class ConditionalTuning(_GraphLearner):
     """Conditional incremental information: the order in which earlier explains later best, then parents within it.
 
+    Parameters
+    ----------
+    noise : {"auto", "equal", "free", "non-gaussian", "post-nonlinear"}
+        What is assumed about the noise. "auto" decides by the data and says so in the result; "equal": Gaussian noise
+        of one variance; "free": Gaussian noise of any variances, so the graph does not depend on the units of the
+        columns; "non-gaussian": of any distribution; "post-nonlinear": additive on another scale of the effect.
+    density : {"sparse", "balanced", "dense"} or float
+        Which edges are kept. "sparse": those that are more likely present than absent (best F1). "dense": all that may
+        be present, because a missing edge spoils the effects of interventions and an extra one does not. "balanced":
+        like "sparse" in sparse graphs, nearer to "dense" in dense ones. A number is the smallest probability of an
+        edge, from 1 (no edge) to 0 (the complete DAG).
+    knowledge : Knowledge, mapping or path, optional
+        Required edges, forbidden edges, tiers.
+    bags : int
+        Also fit so many subsamples of 70 % of the rows, and report the mean of their edge probabilities.
+    categorical : sequence of str
+        Columns, of text or numbers, whose values are categories. Each stays one variable. They can only be causes, of
+        numeric columns.
+    threads : int, optional
+        By default one for each processor. The result does not depend on it.
+    drop_constant : bool
+        Leave constant columns out instead of refusing them.
+    time_limit : float, optional
+        Seconds after which the fit gives up with a :class:`dagtune.progress.TimeLimitError`.
+    random_state : int, Generator or RandomState, optional
+        Seed of random starts, of the rows that joint regressions lean on, and of the subsamples.
+    progress : callable, optional
+        Called as ``progress(phase, share)``. An exception that it raises ends the fit.
+
+    Attributes
+    ----------
+    adjacency_matrix_ : DataFrame of 0 and 1
+        The learned DAG with the names of the columns; the row causes the column.
+    causal_graph_ : networkx.DiGraph
+        The same as a graph.
+    causal_order_ : list of str
+        The columns, causes first.
+    result_ : dagtune.Result
+        Phases, changes with their numbers, warnings, exports. ``complete_dag`` is the complete DAG of the order,
+        ``scores`` ranks all edges, ``checks`` says for which variables the model fails.
+    feature_names_in_ : ndarray of str
+        The columns that were seen; ``n_features_in_`` is their number.
+
+    Examples
+    --------
     >>> import numpy as np
-    >>> from dagtune.estimators import ConditionalTuning
+    >>> from dagtune import ConditionalTuning
     >>> rng = np.random.default_rng(0)
     >>> a = rng.normal(size=300)
     >>> b = np.tanh(2 * a) + rng.normal(size=300) / 2
@@ -190,9 +302,6 @@ class ConditionalTuning(_GraphLearner):
     >>> learner = ConditionalTuning(random_state=0).fit(np.column_stack([c, b, a]))
     >>> learner.causal_order_
     ['x2', 'x1', 'x0']
-
-    Parameters are those of :func:`dagtune.conditional.algorithm.conditional_tuning`. ``result_.complete_dag`` is the
-    complete DAG of the order, ``result_.scores`` ranks all edges, ``result_.checks`` says where the model fails.
     """
 
     def __init__(
@@ -205,6 +314,7 @@ class ConditionalTuning(_GraphLearner):
         categorical: Sequence[str] = (),
         threads: int | None = None,
         drop_constant: bool = False,
+        time_limit: float | None = None,
         random_state: Any = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
@@ -215,6 +325,7 @@ class ConditionalTuning(_GraphLearner):
         self.categorical = categorical
         self.threads = threads
         self.drop_constant = drop_constant
+        self.time_limit = time_limit
         self.random_state = random_state
         self.progress = progress
 

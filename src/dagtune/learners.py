@@ -72,8 +72,8 @@ class Learner(Method):
         ----------
         knowledge : Knowledge, mapping or path, optional
         **options
-            Keywords of the estimator, over what this learner fixes. ``random_state``, ``threads`` and ``progress`` are
-            left out where the estimator does not take them.
+            Keywords of the estimator, over what this learner fixes. ``random_state``, ``threads``, ``time_limit`` and
+            ``progress`` are left out where the estimator does not take them.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class Learner(Method):
 
             raise InputError(f"{self.name} takes no prior knowledge: leave it out, or choose another method")
         given = {"knowledge": knowledge, **self.settings, **options}
-        droppable = ("knowledge", "random_state", "threads", "progress")
+        droppable = ("knowledge", "random_state", "threads", "time_limit", "progress")
         return kind(**{name: value for name, value in given.items() if name in taken or name not in droppable})
 
     def run(
@@ -103,7 +103,8 @@ class Learner(Method):
         """Fit the estimator to ``X``; see :meth:`dagtune.methods.Method.run`."""
         from dagtune.graph import as_matrix
 
-        result = self.make(random_state=seed, threads=threads, progress=progress, **options).fit(X).result_
+        made = self.make(random_state=seed, threads=threads, time_limit=time_limit, progress=progress, **options)
+        result = made.fit(X).result_
         return Fit(
             result.matrix,
             scores=result.scores.to_numpy() if self.ranked else None,

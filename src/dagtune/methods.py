@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dagtune.progress import Progress
 from dagtune.registry import Registry
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ __all__ = ["METHODS", "Fit", "Home", "Method", "Option", "Reading", "load", "mod
 
 #: A function or class, or where it is: "package.module:name".
 Home = str | Callable[..., Any]
-Progress = Callable[[str, float], None]
 
 
 def load(home: Home) -> Any:
@@ -232,7 +232,7 @@ class Method:
         threads : int, optional
             How many the method may use, if it can use several.
         time_limit : float, optional
-            Seconds after which a baseline gives up. A learner is stopped by an exception that ``progress`` raises.
+            Seconds after which the method gives up with a :class:`dagtune.progress.TimeLimitError`.
         progress : callable, optional
             Called by a learner as ``progress(phase, share done)``.
         **options

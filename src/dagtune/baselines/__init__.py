@@ -102,7 +102,7 @@ class Baseline(Method):
             return Fit(as_matrix(learn(X, rng=seed, **options)))
         if "threads" in inspect.signature(learn).parameters:
             options["threads"] = threads
-        learned = learn(X, rng=seed, time_limit=time_limit, **options)
+        learned = learn(X, rng=seed, time_limit=time_limit, progress=progress, **options)
         return Fit(learned.graph, cpdag=learned.cpdag, converged=learned.converged, notes=tuple(learned.notes))
 
 

@@ -1,13 +1,12 @@
-"""What the baselines share: the result with its types, the clock with its time limit, prior knowledge as matrices.
+"""What the baselines share: the result with its types, and prior knowledge as matrices.
 
 ``learn_<name>(X, *, rng, time_limit, progress, ...)`` gives a :class:`Learned`. A method that runs out of time raises
-:class:`TimeLimitError`: no graph is better than half of one.
+:class:`~dagtune.progress.TimeLimitError`: no graph is better than half of one.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -15,35 +14,10 @@ from typing import Any
 import numpy as np
 
 from dagtune.graph import as_matrix, find_cycle, topological_order
+from dagtune.progress import Clock, Progress, TimeLimitError
 from dagtune.validation import InputError
 
 __all__ = ["Clock", "Learned", "Progress", "TimeLimitError", "missing_package", "read_knowledge"]
-
-#: Called now and then with one line that says how far a method is.
-Progress = Callable[[str], None]
-
-
-class TimeLimitError(RuntimeError):
-    """A method did not finish within its time limit, so it has no graph.
-
-    Parameters
-    ----------
-    method : str
-    limit, seconds : float
-        The limit, and the time after which the method stopped.
-    done : str
-        How far it came.
-    """
-
-    def __init__(self, method: str, limit: float, seconds: float, done: str) -> None:
-        super().__init__(
-            f"{method} did not finish within {limit:g} seconds (stopped after {seconds:.1f}, {done}): "
-            "give a larger time_limit, or fewer columns"
-        )
-        self.method, self.limit, self.seconds, self.done = method, limit, seconds, done
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.method, self.limit, self.seconds, self.done)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,40 +78,6 @@ class Learned:
     def __reduce__(self) -> tuple[Any, ...]:
         values = (self.method, self.graph, self.names, self.order, self.seconds, self.cpdag, self.weights)
         return type(self), (*values, self.converged, dict(self.settings), self.notes)
-
-
-class Clock:
-    """The time since a method began, its time limit, and the function that is told how far it is.
-
-    Parameters
-    ----------
-    method : str
-    time_limit : float, optional
-        Seconds.
-    progress : callable, optional
-        Called with one line of text.
-    """
-
-    def __init__(self, method: str, time_limit: float | None = None, progress: Progress | None = None) -> None:
-        if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
-            raise InputError(f"time_limit must be a positive number of seconds or None, not {time_limit!r}")
-        self.method, self.limit, self._progress, self._began = method, time_limit, progress, time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Wall time since the clock was made."""
-        return time.perf_counter() - self._began
-
-    def check(self, done: str) -> None:
-        """Raise TimeLimitError when the limit has passed; ``done`` says how far the method came."""
-        if self.limit is not None and self.seconds > self.limit:
-            raise TimeLimitError(self.method, self.limit, self.seconds, done)
-
-    def tell(self, done: str) -> None:
-        """Report progress, then check the limit."""
-        if self._progress is not None:
-            self._progress(f"{self.method}: {done}")
-        self.check(done)
 
 
 def read_knowledge(d: int, required: Any = None, forbidden: Any = None) -> tuple[np.ndarray, np.ndarray]:

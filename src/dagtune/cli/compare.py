@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from dagtune.cli.terminal import Progress
+    from dagtune.progress import Progress
     from dagtune.tables import Table
 
 __all__ = ["register"]
@@ -225,8 +225,9 @@ def _attempt(
     tell(name, 0.0)
     started = time.monotonic()
     try:
-        hear = _limited(name, time_limit, lambda share: tell(name, share))
-        fit = METHODS[name].run(table, seed=seed, threads=jobs, time_limit=time_limit, progress=hear)
+        fit = METHODS[name].run(
+            table, seed=seed, threads=jobs, time_limit=time_limit, progress=lambda phase, share: tell(name, share)
+        )
     except TimeLimitError:
         return Attempt(name, time.monotonic() - started, trouble=f"no answer within {time_limit:g} s")
     except ImportError as error:
@@ -236,21 +237,6 @@ def _attempt(
     seconds = time.monotonic() - started
     scores = None if truth is None else evaluate(truth, fit.graph).as_dict()
     return Attempt(name, seconds, fit.graph, scores=scores, notes=(*fit.notes, *fit.warnings))
-
-
-def _limited(name: str, time_limit: float | None, tell: Callable[[float], None]) -> Progress:
-    """Progress that ends our own learners when their time is up."""
-    from dagtune.baselines import TimeLimitError
-
-    started = time.monotonic()
-
-    def hear(phase: str, share: float) -> None:
-        tell(share)
-        seconds = time.monotonic() - started
-        if time_limit is not None and seconds > time_limit:
-            raise TimeLimitError(name, time_limit, seconds, f"in {phase}")
-
-    return hear
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dagtune.cli.terminal import Progress
+from dagtune.progress import Progress
 
 __all__ = ["WORDS", "compiling_shown"]
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from dagtune.audit import Audit
     from dagtune.bootstrap import EdgeConfidence
-    from dagtune.cli.terminal import Progress
+    from dagtune.progress import Progress
     from dagtune.result import Result
     from dagtune.tables import Table
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dagtune.cli.terminal import Progress
 from dagtune.graph import as_matrix, find_cycle, to_frame
 from dagtune.knowledge import Knowledge
+from dagtune.progress import Progress
 from dagtune.tables import Table, pick_names, read_adjacency, read_header, read_table
 from dagtune.text import printable
 from dagtune.validation import InputError

@@ -11,14 +11,13 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Progress", "Talk", "columns_of_text"]
+from dagtune.progress import Progress
 
-#: (phase, share done).
-Progress = Callable[[str, float], None]
+__all__ = ["Talk", "columns_of_text"]
 
 #: Seconds between two plain lines about one phase.
 _BETWEEN = 5.0

@@ -6,7 +6,7 @@ within it (:mod:`dagtune.conditional.selection`) and checks the residuals (:mod:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,10 +17,10 @@ from scipy import special
 from dagtune.conditional.attempts import NOISES, Ordered, find_order
 from dagtune.conditional.checks import check_residuals
 from dagtune.conditional.selection import LEAST_GAIN, Selected, residuals, select_parents
-from dagtune.engine.problem import silent
 from dagtune.graph import complete
 from dagtune.knowledge import Knowledge
 from dagtune.parallel import count_threads, one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.result import Change, Check, Measured, Result
 from dagtune.tables import Table, few_rows, read_table
 from dagtune.text import plain, printable
@@ -28,7 +28,6 @@ from dagtune.validation import InputError, check_choice, check_count
 
 __all__ = ["ASSUMPTIONS", "DENSITIES", "conditional_tuning"]
 
-Progress = Callable[[str, float], None]
 Phases = dict[str, np.ndarray]
 
 
@@ -57,29 +56,16 @@ def conditional_tuning(
     categorical: Sequence[str] = (),
     threads: int | None = None,
     drop_constant: bool = False,
+    time_limit: float | None = None,
     rng: Any = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Learn a DAG from a table by conditional incremental information; see :mod:`dagtune.conditional.attempts`.
+    """Learn a DAG from a table by conditional incremental information; the result holds every step.
 
-    Parameters
-    ----------
-    X : array (n, d), DataFrame, or path of a table
-    noise : "auto" decides by the data and says so in the result; "equal" (noise of one variance), "free" (of any
-        variances: the graph does not depend on the columns' units), "non-gaussian", "post-nonlinear"
-    density : "sparse" (edges that are rather there than not: best F1), "dense" (all that might be there: a missing
-        edge spoils effects of interventions, an extra one does not), "balanced" (the first in sparse graphs, nearer
-        the second in dense ones), or the least probability of an edge, from 1 (none) to 0 (the complete DAG)
-    knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
-    bags : fit so many subsamples of 70 % of the rows too, and give the mean of their edge probabilities
-    categorical : columns, of text or numbers, whose values are levels. Each stays one variable with a function for each
-        level but one. They can only be causes, of numbers: what causes a level is not modelled
-    threads : how many; None is one a processor. The result does not depend on it
-    drop_constant : leave constant columns out instead of refusing them
-    rng : seed or generator of the joint regressions' landmarks and of the subsamples
-    progress : called as progress(phase, share done)
+    Parameters are those of :class:`dagtune.ConditionalTuning`, with ``rng`` for its ``random_state``. Finding the order
+    is :mod:`dagtune.conditional.attempts`, selecting parents within it :mod:`dagtune.conditional.selection`.
     """
-    tell = progress or silent
+    tell = Clock("conditional", time_limit, progress).tell
     check_choice("noise", noise, NOISES)
     least_probability = _least_probability(density)
     bags = check_count("bags", bags, least=0)

@@ -27,6 +27,7 @@ from dagtune.conditional.selection import likely_edges
 from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
 from dagtune.graph import complete
 from dagtune.parallel import parallel_map
+from dagtune.progress import Progress
 from dagtune.regression import Gram, Spline, measure_gram
 from dagtune.tables.rows import MemoryRows
 
@@ -70,7 +71,6 @@ MISSED = 3.0
 #: must vary by less than this share of what they do at the order found under free variances.
 ALIKE, MUCH = 0.25, 0.6
 
-Progress = Callable[[str, float], None]
 Transform = Callable[[np.ndarray], np.ndarray]
 
 

@@ -15,18 +15,9 @@ import numpy as np
 
 from dagtune.engine.features import add_up
 from dagtune.engine.kernels import Kernel
-from dagtune.engine.problem import (
-    Found,
-    Problem,
-    Progress,
-    Scaled,
-    bandwidths,
-    combinations,
-    notes,
-    refuse_if_larger,
-    scale,
-)
+from dagtune.engine.problem import Found, Problem, Scaled, bandwidths, combinations, notes, refuse_if_larger, scale
 from dagtune.parallel import parallel_map
+from dagtune.progress import Progress
 
 __all__ = ["Dense", "DenseProducts", "PointSide", "Side", "dense_products"]
 

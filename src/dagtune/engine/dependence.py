@@ -24,9 +24,10 @@ from dagtune.engine.dense import Dense, PointSide, dense_products
 from dagtune.engine.kernels import Kernel, as_kernel, bandwidth_of, check_bandwidth
 from dagtune.engine.lowrank import LowRank
 from dagtune.engine.paths import choose_path
-from dagtune.engine.problem import Progress, combinations, exact_shift, pose, refuse_if_larger, silent, symmetric
+from dagtune.engine.problem import combinations, exact_shift, pose, refuse_if_larger, symmetric
 from dagtune.parallel import count_threads, one_blas_thread
 from dagtune.pictures import draw_dependence
+from dagtune.progress import Progress, silent
 from dagtune.tables import check_vector_pair
 from dagtune.validation import InputError, check_choice, check_count, format_bytes
 

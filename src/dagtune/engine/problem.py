@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ import numpy as np
 from dagtune.engine.features import NOTHING, Expansion, Sample, add_up, expand
 from dagtune.engine.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
 from dagtune.parallel import count_threads, parallel_map
+from dagtune.progress import Progress, silent
 from dagtune.tables import read_table
 from dagtune.tables.rows import Extremes, Rows
 from dagtune.validation import InputError, format_bytes, parse_memory
@@ -23,7 +24,6 @@ from dagtune.validation import InputError, format_bytes, parse_memory
 __all__ = [
     "Found",
     "Problem",
-    "Progress",
     "Scaled",
     "bandwidths",
     "combinations",
@@ -32,11 +32,8 @@ __all__ = [
     "pose",
     "refuse_if_larger",
     "scale",
-    "silent",
     "symmetric",
 ]
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -73,10 +70,6 @@ class Scaled:
 
     def sample(self, values: np.ndarray) -> Sample:
         return Sample(self.bandwidth, self.low, self.high, self.smallest, values)
-
-
-def silent(phase: str, done: float) -> None:
-    pass
 
 
 @dataclass(frozen=True)

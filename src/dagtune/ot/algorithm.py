@@ -7,7 +7,7 @@ order. :func:`as_paper` is Section IV and Algorithm 1; :func:`as_released` follo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from scipy import stats
 
 from dagtune.engine.dependence import Dependence, measure_dependence
-from dagtune.engine.problem import silent
 from dagtune.knowledge import Knowledge
 from dagtune.ot.optimal import check_selection, pair_vector, select_skeleton
 from dagtune.ot.tuning import (
@@ -30,6 +29,7 @@ from dagtune.ot.tuning import (
     formalize,
     resolve_two_cycles,
 )
+from dagtune.progress import Clock, Progress, silent
 from dagtune.result import Change, Result
 from dagtune.tables import Table, few_rows, read_table
 from dagtune.text import plain, printable
@@ -48,7 +48,6 @@ __all__ = [
     "two_phases",
 ]
 
-Progress = Callable[[str, float], None]
 Phases = dict[str, np.ndarray]
 
 
@@ -167,26 +166,15 @@ def optimal_tuning(
     threads: int | None = None,
     drop_constant: bool = False,
     solver_options: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
     rng: Any = None,
     progress: Progress | None = None,
 ) -> Result:
     """Learn a DAG from a table by the OT algorithm; the result holds every step.
 
-    Parameters
-    ----------
-    X : array (n, d), DataFrame, or path of a table
-    preset : "paper" (Section IV and Algorithm 1) or "released" (what the authors' script does, then the cycles it
-        leaves are broken as in the paper)
-    kernel, bandwidth, engine, combine, order, memory, threads : see :func:`dagtune.measure_dependence`;
-        kernel="auto" picks by :func:`choose_kernel`
-    solver, penalty, n_pairs, alpha, solver_options : see :func:`dagtune.ot.optimal.select_skeleton`
-    deletion : "min" (Algorithm 1) or "max" (the running text) reading of the deletion rule
-    edge_score : "max", "mean" or "min" over the other parents, for DAG-formalization
-    knowledge : :class:`dagtune.Knowledge`, a mapping, or the path of a file
-    drop_constant : leave constant columns out instead of refusing them
-    rng : seed or generator of the Gumbel solvers; nothing else is random
-    progress : called as progress(phase, share done)
+    Parameters are those of :class:`dagtune.OptimalTuning`, with ``rng`` for its ``random_state``.
     """
+    clock = Clock("ot", time_limit, progress)
     settled = PRESETS[check_choice("preset", preset, PRESETS)]
     if preset == "released" and order != 2:
         raise InputError(f"preset='released' has no rules for order={order!r}: use order=2, or preset='paper'")
@@ -219,9 +207,9 @@ def optimal_tuning(
         order=order,
         memory=memory,
         threads=threads,
-        progress=progress,
+        progress=clock.tell,
     )
-    phases, changes = two_phases(dependence, rules, progress or silent)
+    phases, changes = two_phases(dependence, rules, clock.tell)
     if not known:
         del phases["knowledge"]
     return Result(
