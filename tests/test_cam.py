@@ -205,7 +205,7 @@ def test_knowledge_is_obeyed(name):
 def test_progress_and_time_limit():
     lines = []
     learn_cam(X, progress=lambda phase, share: lines.append(phase))
-    assert lines[0] == "cam: selecting neighbours"
+    assert lines[0] == "selecting neighbours"
     assert lines[-1].endswith("edges in")
     for name in NAMES:
         with pytest.raises(TimeLimitError, match="did not finish within"):

@@ -111,8 +111,8 @@ def test_knowledge_is_obeyed():
 def test_progress_and_time_limit():
     lines = []
     LEARNERS["npvar"](X, progress=lambda phase, share: lines.append(phase))
-    assert lines[0] == "npvar: 0 of 7 columns in order"
-    assert lines[-1] == "npvar: pruning, column 7 of 7"
+    assert lines[0] == "0 of 7 columns in order"
+    assert lines[-1] == "pruning, column 7 of 7"
     with pytest.raises(TimeLimitError, match="npvar did not finish within"):
         BASELINES["npvar"](X, time_limit=1e-9)
 
