@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.baselines import adapters, cam, chance, ges, notears, notears_mlp, npvar, sorting
+from dagtune.baselines import adapters, cam, chance, ges, notears, notears_mlp, npvar, score_matching, sorting
 from dagtune.baselines.common import Learned, Learner, TimeLimitError, graph_of
 from dagtune.graph import as_matrix, topological_order
 from dagtune.validation import InputError, check_choice
@@ -26,6 +26,8 @@ LEARNERS: dict[str, Learner] = {
     "notears-linear": notears.learn_notears_linear,
     "notears-mlp": notears_mlp.learn_notears_mlp,
     "npvar": npvar.learn_npvar,
+    "score": score_matching.learn_score,
+    "nogam": score_matching.learn_nogam,
     "cam": cam.learn_cam,
     "cam-no-selection": cam.learn_cam_no_selection,
     "cam-r-defaults": cam.learn_cam_r_defaults,
