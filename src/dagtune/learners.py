@@ -20,7 +20,8 @@ from typing import Any, Generic, TypeVar
 
 import dagtune.baselines
 from dagtune import methods
-from dagtune.methods import Fit, Home, Method, Option, Progress, Reading
+from dagtune.methods import Fit, Home, Method, Option, Reading
+from dagtune.progress import Progress
 
 __all__ = [
     "DEFAULT",

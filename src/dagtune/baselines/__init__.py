@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dagtune.methods import METHODS, Fit, Home, Method, Progress, load
+from dagtune.methods import METHODS, Fit, Home, Method, load
+from dagtune.progress import Progress, TimeLimitError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from dagtune.baselines.common import Learned, TimeLimitError
+    from dagtune.baselines.common import Learned
 
 __all__ = [
     "BASELINES",
@@ -39,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Learned", "TimeLimitError"):  # numpy loads with them
+    if name == "Learned":  # numpy loads with it
         return getattr(import_module("dagtune.baselines.common"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -259,6 +260,8 @@ for _baseline in (
     ),
     _ours("notears-linear", "notears:learn_notears_linear", "NOTEARS, linear", 17.0, stands_for="NOTEARS"),
     _ours("npvar", "npvar:learn_npvar", "NPVAR", 0.1, stands_for="NPVAR", colour="#009e73"),
+    _ours("score", "score_matching:learn_score", "SCORE", 8.0, default=False),
+    _ours("nogam", "score_matching:learn_nogam", "NoGAM", 900.0, default=False),
     _ours("cam", "cam:learn_cam", "CAM", 1.1, stands_for="CAM", colour="#cc79a7"),
     _ours("cam-r-defaults", "cam:learn_cam_r_defaults", "CAM, R defaults", 60.0, stands_for="CAM"),
     _ours("cam-no-selection", "cam:learn_cam_no_selection", "CAM, no selection", 60.0, default=False),

@@ -27,11 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.baselines.common import Clock, Learned, Progress, missing_package
+from dagtune.baselines.common import Learned, missing_package
 from dagtune.baselines.notears import cut_notes, cut_to_dag
 from dagtune.baselines.pdag import nearest_dag
 from dagtune.graph import topological_order
 from dagtune.parallel import one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.tables import Table, read_table
 from dagtune.validation import InputError
 

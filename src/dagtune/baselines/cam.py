@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
+from dagtune.baselines.common import Learned, read_knowledge
 from dagtune.compiled import compiled
 from dagtune.graph import reachability, topological_order
 from dagtune.parallel import one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.regression import Fit, Gram, Spline, fit, measure_gram, try_each
 from dagtune.tables import read_table
 from dagtune.validation import InputError, check_choice, check_count

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from dagtune.graph import as_matrix, find_cycle, topological_order
-from dagtune.progress import Clock, Progress, TimeLimitError
 from dagtune.validation import InputError
 
-__all__ = ["Clock", "Learned", "Progress", "TimeLimitError", "missing_package", "read_knowledge"]
+__all__ = ["Learned", "missing_package", "read_knowledge"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
+from dagtune.baselines.common import Learned, read_knowledge
 from dagtune.baselines.pdag import consistent_extension, cpdag_of_dag
 from dagtune.compiled import compiled
 from dagtune.graph import topological_order
 from dagtune.parallel import one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.tables import read_table
 from dagtune.validation import InputError, check_choice
 

@@ -18,9 +18,10 @@ import numpy as np
 from scipy.linalg import expm
 from scipy.optimize import minimize
 
-from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
+from dagtune.baselines.common import Learned, read_knowledge
 from dagtune.graph import is_dag, topological_order
 from dagtune.parallel import one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.tables import read_table
 from dagtune.validation import InputError, check_count
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.baselines.common import Clock, Learned, Progress
+from dagtune.baselines.common import Learned
 from dagtune.baselines.notears import (
     Limits,
     acyclicity,
@@ -29,6 +29,7 @@ from dagtune.baselines.notears import (
 )
 from dagtune.graph import topological_order
 from dagtune.parallel import count_threads, one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.tables import read_table
 from dagtune.validation import check_count
 

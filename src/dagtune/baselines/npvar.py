@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
+from dagtune.baselines.common import Learned, read_knowledge
 from dagtune.baselines.sorting import precedence
 from dagtune.parallel import one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.regression import P_SPLINE, Fit, Gram, Growing, fit, measure_gram
 from dagtune.tables import read_table
 from dagtune.validation import InputError

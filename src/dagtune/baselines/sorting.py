@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dagtune.baselines.common import Clock, Learned, Progress, read_knowledge
+from dagtune.baselines.common import Learned, read_knowledge
 from dagtune.graph import complete, reachability
 from dagtune.parallel import one_blas_thread
+from dagtune.progress import Clock, Progress
 from dagtune.tables import read_table
 from dagtune.validation import InputError
 

@@ -15,12 +15,16 @@ from dagtune.metrics.edges import aupr, average_precision, f1, precision, recall
 from dagtune.metrics.evaluation import Evaluation, evaluate
 from dagtune.metrics.intervention import SidBounds, sid, sid_bounds, sid_mistakes
 from dagtune.metrics.orders import order_divergence
+from dagtune.metrics.probabilities import Calibration, brier, calibration
 
 __all__ = [
+    "Calibration",
     "Evaluation",
     "SidBounds",
     "aupr",
     "average_precision",
+    "brier",
+    "calibration",
     "cpdag",
     "evaluate",
     "f1",
