@@ -20,7 +20,7 @@ ROOMS = {
     "files": set(),
     "text": set(),
     "registry": {"validation"},
-    "methods": {"progress", "registry"},
+    "methods": {"progress", "registry", "tables"},
     "graph": {"validation"},
     "layout": EVERYONE,
     "pictures": {"layout", *EVERYONE},

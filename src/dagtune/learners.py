@@ -105,7 +105,7 @@ class Learner(Method):
         from dagtune.graph import as_matrix
 
         made = self.make(random_state=seed, threads=threads, time_limit=time_limit, progress=progress, **options)
-        result = made.fit(X).result_
+        result = made.fit(self.given(X)).result_
         return Fit(
             result.matrix,
             scores=result.scores.to_numpy() if self.ranked else None,
@@ -190,8 +190,7 @@ def options_by_name() -> dict[str, tuple[Option, list[str]]]:
 
 def outside_modules() -> list[str]:
     """Modules outside this package that hold registered methods; a child process imports them to know the methods."""
-    modules = {method.module for method in METHODS.values()}
-    return sorted(name for name in modules if name.partition(".")[0] not in ("dagtune", "__main__"))
+    return sorted({method.module for method in METHODS.values() if not method.ours} - {"__main__"})
 
 
 def readings() -> dict[str, tuple[Method, Reading]]:

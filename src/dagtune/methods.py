@@ -212,6 +212,17 @@ class Method:
         """The function or class that computes, with everything it imports."""
         return load(self.home)
 
+    @property
+    def ours(self) -> bool:
+        """Whether it belongs to this package."""
+        return self.module.partition(".")[0] == "dagtune"
+
+    def given(self, X: Any) -> Any:
+        """The data as the method takes them: a :class:`dagtune.tables.Table` is for our own, others get its frame."""
+        from dagtune.tables import Table  # here, because pandas loads with it
+
+        return X.to_frame() if isinstance(X, Table) and not self.ours else X
+
     def run(
         self,
         X: Any,

@@ -96,7 +96,7 @@ class Baseline(Method):
         **options: Any,
     ) -> Fit:
         """Call the function; see :meth:`dagtune.methods.Method.run`. A plain guess has no time limit."""
-        learn = self.load()
+        learn, X = self.load(), self.given(X)
         if self.learn is None:
             from dagtune.graph import as_matrix
 

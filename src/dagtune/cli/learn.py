@@ -123,7 +123,7 @@ def learn(
         findings = _audited(task.table, tell)
         tell("preparing", 0.0)
         learner = LEARNERS[method].make(knowledge=known, random_state=seed, threads=jobs, progress=tell, **options)
-        result, confidence = _fit(learner, task, bootstrap, seed, jobs, tell)
+        result, confidence = _fit(learner, LEARNERS[method].given(task.table), bootstrap, seed, jobs, tell)
         told = {"data": task.source, "standardized": standardize, "seed": seed}
         result = replace(result, settings={**result.settings, **told})
         learned = Learned(task, result, confidence, findings, _scores(task, result), folder)
@@ -203,18 +203,18 @@ def _demo_task(tell: Progress) -> Task:
 
 
 def _fit(
-    learner: Any, task: Task, bootstrap: int, seed: int, jobs: int | None, tell: Progress
+    learner: Any, X: Any, bootstrap: int, seed: int, jobs: int | None, tell: Progress
 ) -> tuple[Result, EdgeConfidence | None]:
     """What was learned, and if resamples are asked for how often each edge is learned from them."""
     from dagtune.bootstrap import bootstrap as resample
     from dagtune.cli.compiling import compiling_shown
 
     with compiling_shown(tell):
-        result = learner.fit(task.table).result_
+        result = learner.fit(X).result_
         if not bootstrap:
             return result, None
         tell("bootstrap", 0.0)
-        return result, resample(learner, task.table, bootstrap, random_state=seed, n_jobs=jobs, progress=tell)
+        return result, resample(learner, X, bootstrap, random_state=seed, n_jobs=jobs, progress=tell)
 
 
 def _audited(table: Table, tell: Progress) -> Audit:
