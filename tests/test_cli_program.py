@@ -174,7 +174,7 @@ def test_a_signal_stops_the_program_and_leaves_nothing(desk, before, number):
 
 def test_compiling_is_shown_and_what_is_in_the_cache_is_not(desk):
     """The same small function, compiled in one program and loaded from disk by the next."""
-    Path("room.py").write_text("from numba import njit\n\n@njit(cache=True)\ndef twice(x):\n    return 2 * x\n")
+    Path("room.py").write_text("from dagtune.compiled import compiled\n\n@compiled\ndef twice(x):\n    return 2 * x\n")
     code = """
 from dagtune.cli.compiling import compiling_shown
 from room import twice

@@ -29,11 +29,13 @@ def table(**how):
     return _measure(data(**how)).table
 
 
-def cost(table, S, child):
-    """log of the judgement of the regression of a child on a set, from the penalised normal equations themselves."""
+def cost(table, S, child, evidence=0.0):
+    """log of the judgement of the regression of a child on a set, from the penalised normal equations themselves.
+
+    GCV, and for weak regressions a share of the marginal likelihood; the best of the settings.
+    """
     at = table.functions_of(np.sort(np.asarray(S, dtype=int)))
     G, b, n = table.products[np.ix_(at, at)], table.cross[at, child], table.n
-    share = getattr(orders, "EVIDENCE", 0.0)
     found = []
     for P in table.penalty[:, at]:
         A = G + np.diag(P)
@@ -43,6 +45,7 @@ def cost(table, S, child):
         gcv = np.log(max(V, orders.LEAST)) - 2 * np.log(max(1 - (1 + edf) / n, orders.ROOM))
         S = max(table.power[child] - b @ w, orders.LEAST)
         likelihood = np.log(S) + (np.linalg.slogdet(A)[1] - np.sum(np.log(P))) / n
+        share = evidence * min(max(V, orders.LEAST) / (orders.WEAK * table.power[child]), 1.0)
         found.append((1 - share) * gcv + share * likelihood)
     return min(found)
 
@@ -93,14 +96,17 @@ def test_a_rearranged_window_answers_as_the_whole_order_would(seed):
 def test_more_rows_than_functions_are_not_needed():
     T = table(d=6, n=12)
     order = np.arange(6)
-    np.testing.assert_allclose(
-        Objective(T, link=False, evidence=0.0).along(order), [cost(T, order[:t], t) for t in range(6)], atol=1e-7
-    )
+    for evidence in (0.0, Objective(T).evidence, 1.0):
+        np.testing.assert_allclose(
+            Objective(T, link=False, evidence=evidence).along(order),
+            [cost(T, order[:t], t, evidence) for t in range(6)],
+            atol=1e-7,
+        )
 
 
 def test_nothing_before_leaves_the_whole_variance():
     found = Objective(table(), link=False, evidence=0.0).along(np.arange(5))
-    assert found[0] == pytest.approx(-2 * np.log(1 - 1 / 150) * (1 - getattr(orders, "EVIDENCE", 0.0)), abs=1e-12)
+    assert found[0] == pytest.approx(-2 * np.log(1 - 1 / 150), abs=1e-12)
 
 
 def test_rows_only_take_off_what_they_are_judged_by():

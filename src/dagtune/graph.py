@@ -274,11 +274,30 @@ def find_cycle(graph: Any) -> tuple[int, ...] | None:
 
 
 def shortest_cycle_from(matrix: np.ndarray, back: np.ndarray, start: int) -> tuple[int, ...] | None:
-    """Lexicographically smallest of the shortest cycles whose smallest node is ``start``, or None.
+    """Shortest cycle whose smallest node is ``start``; of several the lexicographically smallest.
 
-    ``matrix`` is boolean (d, d), ``back`` its transpose: who changes both as edges go need not transpose again.
     ``layer[t]`` holds the nodes t + 1 edges before ``start`` and no fewer; walking down the layers, the smallest child
     each time, gives the smallest path.
+
+    Parameters
+    ----------
+    matrix, back : boolean array (d, d)
+        The graph, ``A[i, j]`` meaning ``i -> j``, and its transpose: callers that remove edges keep both.
+    start : int
+        The node.
+
+    Returns
+    -------
+    tuple of int or None
+        The nodes of the cycle, ``start`` first and last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune.graph import shortest_cycle_from
+    >>> ring = np.eye(3, k=1, dtype=bool) | np.eye(3, k=-2, dtype=bool)
+    >>> shortest_cycle_from(ring, ring.T, 0)
+    (0, 1, 2, 0)
     """
     free = np.arange(len(matrix)) > start
     layers = []

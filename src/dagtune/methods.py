@@ -35,7 +35,7 @@ def load(home: Home) -> Any:
 
 def module_of(home: Home) -> str:
     """Name of the module that holds the function or class, without loading it."""
-    return home.partition(":")[0] if isinstance(home, str) else home.__module__
+    return home.partition(":")[0] if isinstance(home, str) else home.__module__ or "__main__"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,23 @@ def printable(text: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A number as JSON knows it, for those that come from numpy; anything else as it is."""
+    """Python's own number for one that comes from numpy, as JSON needs it; anything else unchanged.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune.text import plain
+    >>> plain(np.float64(0.5)), plain("text")
+    (0.5, 'text')
+    """
     return value.item() if isinstance(value, np.generic) else value
 
 

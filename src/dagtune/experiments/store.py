@@ -66,9 +66,10 @@ def read_results(path: str | os.PathLike[str]) -> list[Record]:
 
     Examples
     --------
-    >>> records = read_results("reproduction")  # doctest: +SKIP
-    >>> records[0]["metrics"]["sid"]  # doctest: +SKIP
-    11
+    >>> from dagtune.experiments import read_results, reproduce
+    >>> done = reproduce("table2", out="results", repeats=1, methods=["empty"], jobs=1)
+    >>> [record["metrics"]["sid"] for record in read_results("results") if record["cell"]["method"] == "empty"]
+    [11]
     """
     path = Path(path)
     if path.is_file():

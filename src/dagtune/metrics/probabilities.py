@@ -53,7 +53,14 @@ def brier(truth: Any, probability: Any) -> float:
 class Calibration:
     """Predictions in bins: how many there are, what they said on average, how often they were right.
 
-    ``edges`` (bins + 1,) are the limits of the bins. Bins without predictions have nan.
+    Parameters
+    ----------
+    edges : array (bins + 1,)
+        The limits of the bins.
+    count : integer array (bins,)
+        Ordered pairs in each bin.
+    said, right : array (bins,)
+        Mean probability, and share of pairs with an edge; nan in a bin without pairs.
     """
 
     edges: np.ndarray
