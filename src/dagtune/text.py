@@ -39,7 +39,22 @@ def printable(text: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A number as JSON knows it, for those that come from numpy; anything else as it is."""
+    """A numpy number as a Python number; anything else as it is.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+        What ``json`` can write, if ``value`` is a number.
+
+    Examples
+    --------
+    >>> plain(np.float64(0.5))
+    0.5
+    """
     return value.item() if isinstance(value, np.generic) else value
 
 
