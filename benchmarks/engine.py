@@ -10,8 +10,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import in_child, seconds_of, with_memory
-from dagtune.engine.dependence import hsic, measure_dependence
+from dagtune.engine.dependence import measure_dependence
 from dagtune.engine.features import TOLERANCE
+from dagtune.engine.independence import hsic
 from dagtune.engine.kernels import bandwidth_of
 from dagtune.simulate import random_dag, sample
 

@@ -113,6 +113,59 @@ def test_modules_within_a_room_form_no_circle():
     assert nx.is_directed_acyclic_graph(nx.DiGraph(edges))
 
 
+#: Most lines of a module; those that have more say why here.
+MOST_LINES = 500
+LONG_MODULES = {
+    "conditional/attempts.py": "it is split on another branch",
+    "conditional/orders.py": "it is split on another branch",
+}
+#: Most parameters of a function, without self and cls.
+MOST_PARAMETERS = 8
+#: Public entry points that have more, and why.
+_COMMAND = "a command has one parameter for each option that can be typed"
+_METHOD = "the options of a method are keywords of its function"
+MANY_PARAMETERS = {
+    "baselines/cam.py learn_cam": _METHOD,
+    "baselines/ges.py learn_ges": _METHOD,
+    "baselines/notears.py learn_notears_linear": _METHOD,
+    "baselines/notears_mlp.py learn_notears_mlp": _METHOD,
+    "baselines/npvar.py learn_npvar": _METHOD,
+    "cli/compare.py compare": _COMMAND,
+    "cli/learn.py learn": _COMMAND,
+    "cli/reproduce.py reproduce": _COMMAND,
+    "cli/simulate.py simulate": _COMMAND,
+    "conditional/algorithm.py conditional_tuning": _METHOD,
+    "engine/dependence.py dependence_blocks": "all options of the engine",
+    "engine/dependence.py measure_dependence": "all options of the engine",
+    "estimators.py __init__": "scikit-learn wants every option as a keyword of __init__",
+    "experiments/runner.py reproduce": "all options of a run",
+    "ot/algorithm.py optimal_tuning": _METHOD,
+    "report/page.py write_report": "everything that a page may show",
+    "tables/reading.py read_table": "all options of reading",
+}
+
+
+def count_parameters(function):
+    """The parameters of a function, without self and cls."""
+    given = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return len([one for one in given if one.arg not in ("self", "cls")])
+
+
+def test_modules_above_500_lines_are_listed():
+    long = {str(path.relative_to(HOME)) for path in FILES if len(path.read_text().splitlines()) > MOST_LINES}
+    assert long <= set(LONG_MODULES)
+
+
+def test_functions_with_more_than_8_parameters_are_listed():
+    many = {
+        f"{path.relative_to(HOME)} {node.name}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and count_parameters(node) > MOST_PARAMETERS
+    }
+    assert many == set(MANY_PARAMETERS)
+
+
 def test_importing_dagtune_loads_no_heavy_extra():
     code = (
         "import sys, dagtune\n"

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dagtune.engine.features import TOLERANCE, JointColumn, Sample, SumColumn, compress, expand
+from dagtune.engine.expansions import Sample, expand
+from dagtune.engine.features import TOLERANCE, JointColumn, SumColumn, compress
 from dagtune.engine.kernels import KERNELS, bandwidth_of
 
 LAWS = {

@@ -14,7 +14,7 @@ from dagtune.engine.dependence import measure_dependence
 from dagtune.graph import complete, find_cycle, is_dag
 from dagtune.metrics import aupr, sid
 from dagtune.ot.algorithm import ASSUMPTIONS, gaining_share, optimal_tuning
-from dagtune.ot.optimal import pair_vector
+from dagtune.ot.losses import pair_vector
 from dagtune.ot.tuning import add_edges, delete_edges, formalize
 from dagtune.result import replay
 from dagtune.simulate import random_dag, sample

@@ -7,17 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagtune.ot import optimal
-from dagtune.ot.optimal import (
-    count_for_penalty,
-    pair_vector,
-    penalty_for_count,
-    select_skeleton,
-    selection_loss,
-    solve_exact,
-    solve_gumbel,
-    solve_gumbel_released,
-)
+from dagtune.ot import gumbel
+from dagtune.ot.gumbel import solve_gumbel, solve_gumbel_released
+from dagtune.ot.losses import pair_vector, selection_loss
+from dagtune.ot.optimal import count_for_penalty, penalty_for_count, select_skeleton, solve_exact
 from dagtune.validation import InputError
 from oracles import best_selection_loss, problem_ten
 
@@ -217,6 +210,6 @@ def test_a_missing_jax_says_which_line_mends_it(monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_jax)
-    optimal._compiled.cache_clear()
+    gumbel._compiled.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'dagtune\[baselines\]'"):
         solve_gumbel(np.ones(3), 1.0)

@@ -330,9 +330,9 @@ def test_impossible_requests_are_refused_with_their_cure():
         Spline(3)
     growing = Growing(GRAM, 1.0)
     growing.add(0)
-    with pytest.raises(InputError, match="add each once"):
+    with pytest.raises(InputError, match="add each variable once"):
         growing.add(0)
-    with pytest.raises(InputError, match="regressor itself"):
+    with pytest.raises(InputError, match="one of the regressors"):
         growing.fit_of(0)
 
 

@@ -179,7 +179,7 @@ def test_a_method_tried_on_fewer_tables_than_others_is_listed_with_its_counts():
     records = (
         some([30, 46, 50]) + some([50], cell=replace(TANH, method="cam")) + some([9], cell=replace(TANH, nodes=20))
     )
-    text = reproduction_pages(records).markdown.split("## What was cut")[1]
+    text = reproduction_pages(records).markdown.split("## What was left out")[1]
     assert "| table-tanh | released, raw | CAM | 1 / 0 / 0 / 0 / 0 | 3 / 1 / 0 / 0 / 0 |" in text
     assert "| table-tanh | released, raw | OT |" not in text
 
@@ -229,7 +229,7 @@ def test_cells_of_uncommitted_code_are_counted_on_the_page():
     records = some([1, 2, 3])
     assert "never committed" not in reproduction_pages(records).markdown
     records[1] = records[1] | {"versions": {"dagtune": "9.9", "commit": "abc+changes"}}
-    text = "1 cells come from code that was never committed."
+    text = "1 cells were computed by code that was never committed."
     assert text in reproduction_pages(records).markdown
 
 

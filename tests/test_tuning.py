@@ -9,16 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagtune.graph import find_cycle, is_dag
-from dagtune.ot.tuning import (
-    add_edges,
-    add_edges_released,
-    apply_knowledge,
-    delete_edges,
-    delete_edges_released,
-    edge_scores,
-    formalize,
-    resolve_two_cycles,
-)
+from dagtune.ot.released import add_edges_released, delete_edges_released, resolve_two_cycles
+from dagtune.ot.tuning import add_edges, apply_knowledge, delete_edges, edge_scores, formalize
 from oracles import add_by_loops, delete_by_loops, formalize_by_cycles, random_dependence, released_by_loops
 
 

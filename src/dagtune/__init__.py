@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from dagtune.engine.dependence import (
         Dependence,
         dependence_blocks,
-        hsic,
-        hsic_test,
         independence_pvalues,
         measure_dependence,
     )
+    from dagtune.engine.independence import hsic, hsic_test
     from dagtune.engine.kernels import KERNELS, Kernel, register_kernel
     from dagtune.estimators import ConditionalTuning, OptimalTuning
     from dagtune.knowledge import Knowledge
@@ -45,8 +44,8 @@ _HOMES = {
     "dependence_blocks": "engine.dependence",
     "experiments": None,
     "graph": None,
-    "hsic": "engine.dependence",
-    "hsic_test": "engine.dependence",
+    "hsic": "engine.independence",
+    "hsic_test": "engine.independence",
     "independence_pvalues": "engine.dependence",
     "learners": None,
     "measure_dependence": "engine.dependence",

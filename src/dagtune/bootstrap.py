@@ -1,8 +1,8 @@
-"""Edge confidence: how often an edge comes back when the rows are drawn anew.
+"""Edge confidence: how often an edge is found again when the rows are drawn with replacement.
 
 A resample only changes how often each row counts. So the features of all columns and sums, most of the engine's work,
-are built once (:class:`Resampled`), and each resample costs one weighted product of them. Where that is not possible a
-clone of the learner is fitted to the rows drawn.
+are built once (:class:`Resampled`), and each resample costs one weighted product of them. Where that is not possible, a
+clone of the learner is fitted to the rows that were drawn.
 """
 
 from __future__ import annotations
@@ -32,21 +32,44 @@ _PATIENCE = 100
 
 @dataclass(frozen=True)
 class EdgeConfidence:
-    """Shares of the resamples; tables have names, row causes column.
+    """In which share of the resamples each edge was found.
 
-    ``probability``: with this directed edge. ``adjacency``: with this edge or its reverse (symmetric). ``path``: with a
-    directed path from row to column. The shares say how stable the learner is on such data, not how right it is.
+    The shares say how stable the learner is on such data, not how right it is. The rows of all tables are causes, the
+    columns effects.
+
+    Parameters
+    ----------
+    probability : DataFrame
+        Share of the resamples with this directed edge.
+    adjacency : DataFrame
+        Share with this edge or its reverse; symmetric.
+    path : DataFrame
+        Share with a directed path from the row to the column.
+    n_samples : int
+        Number of resamples.
+    redrawn : int
+        How many resamples had to be drawn again because a column was constant in them.
     """
 
     probability: pd.DataFrame
     adjacency: pd.DataFrame
     path: pd.DataFrame
     n_samples: int
-    #: How many resamples had to be drawn again because a column was constant in them.
     redrawn: int
 
     def edges(self, at_least: float = 0.5) -> pd.DataFrame:
-        """One row for each directed edge at least that probable: cause, effect, probability; the surest first."""
+        """The edges found in at least a given share of the resamples.
+
+        Parameters
+        ----------
+        at_least : float
+            Smallest share.
+
+        Returns
+        -------
+        DataFrame
+            Columns cause, effect and probability; the most probable first.
+        """
         names = list(self.probability.columns)
         values = self.probability.to_numpy()
         rows = [(names[i], names[j], float(values[i, j])) for i, j in np.argwhere(values >= at_least) if i != j]
@@ -55,11 +78,22 @@ class EdgeConfidence:
 
 
 class Resampled:
-    """First and second order HSIC of rows drawn anew from one table, from features built once.
+    """First and second order HSIC of resamples of one table, from features that are built once.
 
     With F_x (r, n) the features of x and w how often each row was drawn, sum w = n, the centred cross moment is
     ``C = F_x diag(w) F_y^T - (F_x w) (F_y w)^T / n`` and ``HSIC = sum_ab s_a t_b C_ab^2 / (n - 1)^2``. Bandwidths and
     ranges are those of the whole table, so that the kernel is the same in all resamples.
+
+    Parameters
+    ----------
+    whole : Dependence
+        First order of the whole table.
+    features : ndarray, shape (total rank, n)
+        Features of all variables, then of all sums X_j + X_k, j <= k.
+    signs : ndarray, shape (total rank,)
+        The sign of each feature.
+    starts : ndarray of int
+        Where the features of each variable or sum begin.
     """
 
     def __init__(self, whole: Dependence, features: np.ndarray, signs: np.ndarray, starts: np.ndarray) -> None:
@@ -70,7 +104,7 @@ class Resampled:
 
     @classmethod
     def of(cls, X: Any, *, kernel: Any, bandwidth: str | float, memory: str | int) -> Resampled | None:
-        """The features of all variables, then of all sums X_j + X_k, j <= k; None if they do not exist or fit."""
+        """Build the features; None if some column has none, or they do not fit into the memory."""
         table = read_table(X)
         whole = measure_dependence(table, kernel=kernel, bandwidth=bandwidth, order=1)
         problem = pose(table, kernel, bandwidth, "sum", memory, None, None)
@@ -90,7 +124,7 @@ class Resampled:
         return cls(whole, features, np.concatenate([one.signs for one in kept]), np.cumsum([0, *ranks[:-1]]))
 
     def dependence(self, counts: np.ndarray) -> Dependence:
-        """Dependence of the resample in which row t stands ``counts[t]`` times; p-values are not adapted."""
+        """Dependence of the resample in which row t occurs ``counts[t]`` times; p-values are not adapted."""
         d, n = len(self._whole.names), len(counts)
         children = slice(0, self._starts[d])
         left = self._features[children] * counts
@@ -108,7 +142,22 @@ class Resampled:
 
 
 def reading_of(learner: Any) -> dict[str, Any]:
-    """How this learner would have its table read."""
+    """Options of ``read_table`` that a learner carries.
+
+    Parameters
+    ----------
+    learner : estimator
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from dagtune import OptimalTuning
+    >>> reading_of(OptimalTuning(drop_constant=True))
+    {'drop_constant': True}
+    """
     return {name: getattr(learner, name) for name in ("drop_constant", "categorical") if hasattr(learner, name)}
 
 
@@ -121,20 +170,56 @@ def bootstrap(
     n_jobs: int | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> EdgeConfidence:
-    """Fit a clone of ``learner`` to ``n_samples`` tables of as many rows, drawn with replacement from ``X``.
+    """Fit a learner to many tables whose rows are drawn with replacement, and count how often each edge is found.
 
-    Every resample has a seed of its own, spawned from ``random_state``, for its rows and for the learner, so the result
-    does not depend on ``n_jobs``. A resample in which a column is constant is drawn again. A learner may offer
-    ``_relearner(X)``, which learns from counts of rows what it would learn from the rows, only faster.
+    Every resample has its own seed for its rows and for the learner, so the result does not depend on ``n_jobs``. A
+    resample in which a column is constant is drawn again. A learner may have a method ``_relearner(table)``: the
+    function that it returns learns from counts of the rows, which is faster.
+
+    Parameters
+    ----------
+    learner : estimator
+        It is cloned for each resample.
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data.
+    n_samples : int
+        Number of resamples.
+    random_state : int, Generator, RandomState or SeedSequence, optional
+        Seed of all resamples.
+    n_jobs : int, optional
+        Processes, as in joblib.
+    progress : callable, optional
+        Called as ``progress("bootstrap", share)`` after each resample.
+
+    Returns
+    -------
+    EdgeConfidence
+
+    Raises
+    ------
+    InputError
+        If the table can't be used, or a column is constant in nearly every resample.
+
+    References
+    ----------
+    Friedman, Goldszmidt and Wyner 1999, "Data analysis with Bayesian networks: a bootstrap approach".
+
+    Examples
+    --------
+    >>> from dagtune import OptimalTuning
+    >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    >>> found = bootstrap(OptimalTuning(), np.column_stack([x, x.sum(axis=1)]), 5, random_state=0)
+    >>> found.n_samples, found.probability.shape
+    (5, (3, 3))
     """
     n_samples = check_count("n_samples", n_samples)
     table = read_table(X, **reading_of(learner))
     seeds = _seeds(random_state, n_samples)
     one = clone(learner)
     if "progress" in one.get_params():
-        one.set_params(progress=None)  # one report for all, not one from each
+        one.set_params(progress=None)  # one report for all resamples, not one from each
     if "categorical" in one.get_params():
-        one.set_params(categorical=table.categorical)  # but those left out as constant
+        one.set_params(categorical=table.categorical)  # without those left out as constant
     relearn = one._relearner(table) if hasattr(one, "_relearner") else None
     graphs: list[np.ndarray] = []
     redrawn = 0
@@ -158,7 +243,7 @@ def bootstrap(
 
 
 def _seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
-    """Independent seeds, one a resample."""
+    """Independent seeds, one for each resample."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31 - 1)
     if isinstance(random_state, np.random.Generator):

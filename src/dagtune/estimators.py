@@ -43,7 +43,26 @@ class _GraphLearner(BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the graph of the columns of ``X`` (array, DataFrame, or path of a table); ``y`` is ignored."""
+        """Learn the graph of the columns of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), DataFrame, path or Table
+            The data.
+        y : None
+            Ignored; scikit-learn passes it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            If the table or a parameter can't be used.
+        TimeLimitError
+            If ``time_limit`` is over before the graph is there.
+        """
         self.result_ = self._learn(self._read(X))
         self.adjacency_matrix_ = self.result_.to_frame()
         self.causal_graph_ = self.result_.to_networkx()
@@ -58,12 +77,68 @@ class _GraphLearner(BaseEstimator):
         n_jobs: int | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> EdgeConfidence:
-        """How often each edge comes back on rows drawn with replacement; see :func:`dagtune.bootstrap.bootstrap`."""
+        """Find out how often each edge is found again on rows drawn with replacement.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), DataFrame, path or Table
+            The data. The learner need not be fitted.
+        n_samples : int
+            Number of resamples.
+        n_jobs : int, optional
+            Processes, as in joblib. The result does not depend on it.
+        progress : callable, optional
+            Called as ``progress("bootstrap", share)`` after each resample.
+
+        Returns
+        -------
+        EdgeConfidence
+
+        Raises
+        ------
+        InputError
+            If the table or a parameter can't be used, or a column is constant in nearly every resample.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dagtune import OptimalTuning
+        >>> x = np.random.default_rng(0).normal(size=(100, 2))
+        >>> confidence = OptimalTuning(random_state=0).bootstrap(np.column_stack([x, x.sum(axis=1)]), 5)
+        >>> list(confidence.edges(at_least=0.8).columns)
+        ['cause', 'effect', 'probability']
+        """
         seed = getattr(self, "random_state", None)
         return bootstrap(self, X, n_samples, random_state=seed, n_jobs=n_jobs, progress=progress)
 
     def why(self, cause: str, effect: str) -> str:
-        """In a few sentences, why ``cause -> effect`` is in the learned graph, or why not."""
+        """Explain in a few sentences why ``cause -> effect`` is in the learned graph, or why it is not.
+
+        Parameters
+        ----------
+        cause, effect : str
+            Names of columns.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+        sklearn.exceptions.NotFittedError
+            If the learner is not fitted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dagtune import OptimalTuning
+        >>> x = np.random.default_rng(0).normal(size=(100, 2))
+        >>> learner = OptimalTuning().fit(np.column_stack([x, x.sum(axis=1)]))
+        >>> "x0 -> x2" in learner.why("x0", "x2")
+        True
+        """
         check_is_fitted(self, "result_")
         return self.result_.why(cause, effect)
 
@@ -336,13 +411,13 @@ class ConditionalTuning(_GraphLearner):
 
 @dataclass(frozen=True)
 class _Relearner:
-    """The two phases on a resample of known rows; a class, so that it can travel to other processes."""
+    """The two phases on a resample of known rows; a class, so that it can be sent to other processes."""
 
     resampled: Resampled
     rules: Rules
 
     def __call__(self, counts: np.ndarray, seed: int) -> np.ndarray:
-        """Boolean (d, d) matrix learned from rows that stand ``counts`` times."""
+        """Boolean (d, d) matrix learned from rows that occur ``counts`` times."""
         phases, _ = two_phases(self.resampled.dependence(counts), replace(self.rules, rng=seed))
         return phases["formalization"]
 

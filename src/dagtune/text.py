@@ -39,7 +39,7 @@ def printable(text: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Python's own number for one that comes from numpy, as JSON needs it; anything else unchanged.
+    """A numpy number as a Python number; anything else as it is.
 
     Parameters
     ----------
@@ -48,13 +48,12 @@ def plain(value: Any) -> Any:
     Returns
     -------
     object
+        What ``json`` can write, if ``value`` is a number.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dagtune.text import plain
-    >>> plain(np.float64(0.5)), plain("text")
-    (0.5, 'text')
+    >>> plain(np.float64(0.5))
+    0.5
     """
     return value.item() if isinstance(value, np.generic) else value
 

@@ -1,6 +1,6 @@
 """The dense path: kernel matrices tile by tile, for any kernel and any tails.
 
-Quadratic in rows, never more than the memory allowed, and only the upper half of each symmetric matrix.
+It costs time quadratic in the rows, keeps to the memory allowed, and forms only the upper half of each matrix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Dense", "DenseProducts", "PointSide", "Side", "dense_products"]
 
 
 class Side(Protocol):
-    """A sample whose kernel matrix can be had tile by tile."""
+    """A sample whose kernel matrix is computed tile by tile."""
 
     def tile(self, rows: slice, columns: slice) -> np.ndarray: ...
 
@@ -105,6 +105,8 @@ class Dense:
 
 @dataclass(frozen=True)
 class DenseProducts:
+    """Products (children, candidates), and for each child the trace and the sum of the squared diagonal."""
+
     products: np.ndarray
     traces: np.ndarray
     diagonal_squares: np.ndarray
@@ -120,9 +122,9 @@ def dense_products(
 ) -> DenseProducts:
     """tr(H K_i H L_c) for every child and candidate, the children's traces, and the sums of their squared diagonals.
 
-    H is idempotent, so centring the children is enough; a constant near its level is taken off each candidate, because
-    a kernel that hardly varies would drown in the rounding of its own mean. Both matrices are symmetric: tiles above
-    the diagonal count twice, those below are never formed.
+    H is idempotent, so centring the children is enough. From each candidate a constant near its mean is subtracted all
+    the same, because otherwise rounding would hide a kernel that hardly varies. Both matrices are symmetric, so tiles
+    above the diagonal count twice and those below it are never formed.
     """
     batch = 8
     # a tile of each child, and for each thread a batch of candidates with the temporaries of a kernel
@@ -149,7 +151,7 @@ def dense_products(
     grand = means.mean(axis=1)
     diagonal += grand[:, None] - 2 * means
     corner = slice(0, min(count, 64))
-    levels = parallel_map(lambda candidate: float(candidate.tile(corner, corner).mean()), candidates, threads)
+    constants = parallel_map(lambda candidate: float(candidate.tile(corner, corner).mean()), candidates, threads)
     products = np.zeros((len(children), len(candidates)))
     batches = [range(start, min(start + batch, len(candidates))) for start in range(0, len(candidates), batch)]
     for t, (a, b) in enumerate(tiles):
@@ -161,7 +163,7 @@ def dense_products(
             left[i] = (tile + (grand[i] - means[i, a][:, None] - means[i, b][None, :])).ravel()
 
         def multiply(some: range, a: slice = a, b: slice = b, left: np.ndarray = left) -> None:
-            right = np.stack([candidates[c].tile(a, b).ravel() - levels[c] for c in some])
+            right = np.stack([candidates[c].tile(a, b).ravel() - constants[c] for c in some])
             products[:, some.start : some.stop] += (1 if a == b else 2) * (left @ right.T)
 
         parallel_map(fill, range(len(children)), threads)

@@ -1,8 +1,9 @@
-"""First and second order HSIC: of all variables, of a pair, and whether it could be chance.
+"""HSIC of first, second and third order, for all variables of a table.
 
 ``HSIC(x, y) = tr(K H L H) / (n - 1)^2`` with kernel matrices K and L of the two samples and the centring matrix H.
 First order: ``HSIC(X_i, X_j)``. Second order: ``HSIC(X_i, X_j + X_k)``, the paper's Proposition 2, or with
-``combine="joint"`` the product of the two kernels. Third order likewise.
+``combine="joint"`` the product of the two kernels. Third order likewise. For two samples see
+:mod:`dagtune.engine.independence`.
 
 Two paths give the same numbers. *Low rank*: features of every column, one blocked matrix product, linear in rows.
 *Dense*: kernel matrices tile by tile, quadratic in rows, for kernels and samples that have no short expansion.
@@ -11,50 +12,85 @@ Two paths give the same numbers. *Low rank*: features of every column, one block
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from scipy.spatial.distance import pdist
-from scipy.stats import gamma, norm
 
-from dagtune.engine.dense import Dense, PointSide, dense_products
-from dagtune.engine.kernels import Kernel, as_kernel, bandwidth_of, check_bandwidth
+from dagtune.engine.dense import Dense
+from dagtune.engine.independence import NullMoments
+from dagtune.engine.kernels import Kernel
 from dagtune.engine.lowrank import LowRank
 from dagtune.engine.paths import choose_path
-from dagtune.engine.problem import combinations, exact_shift, pose, refuse_if_larger, symmetric
-from dagtune.parallel import count_threads, one_blas_thread
+from dagtune.engine.problem import combinations, pose, refuse_if_larger, symmetric
+from dagtune.parallel import one_blas_thread
 from dagtune.pictures import draw_dependence
-from dagtune.progress import Progress, silent
-from dagtune.tables import check_vector_pair
-from dagtune.validation import InputError, check_choice, check_count, format_bytes
+from dagtune.progress import Progress
+from dagtune.validation import InputError, check_choice, check_count
 
 __all__ = [
     "Dependence",
-    "IndependenceTest",
     "dependence_blocks",
-    "hsic",
-    "hsic_test",
     "independence_pvalues",
     "measure_dependence",
 ]
 
-#: Above this many variables the (d, d, d) array is not formed; blocks of it are handed out instead.
+#: By order, the most variables for which the whole array is formed; beyond that, only blocks of it are computed.
 MAX_WIDTH = {2: 200, 3: 50}
 
 
 @dataclass(repr=False, eq=False)
 class Dependence:
-    """Dependence of every variable on every other, and on every combination of others.
+    """Dependence of every variable on every other variable, and on combinations of two or three others.
 
-    ``first[i, j]`` = HSIC(X_i, X_j). ``second[child, j, k]`` = HSIC(X_child, X_j + X_k), symmetric in j and k, filled
-    everywhere; with ``combine="joint"`` the product kernel stands in for the sum. ``third`` likewise, if asked for.
+    :func:`measure_dependence` returns it. ``second`` and ``third`` are properties.
 
-    ``engine`` and ``reason`` say which path was taken and why. ``error_bound`` bounds the error of every entry relative
-    to sqrt(HSIC(x, x) HSIC(y, y)), before rounding. ``ranks`` are those of the single variables (empty on the dense
-    path). ``notes`` say what else a reader should know.
+    Parameters
+    ----------
+    first : ndarray, shape (d, d)
+        ``first[i, j]`` is HSIC(X_i, X_j); symmetric.
+    names : tuple of str
+        The variables.
+    kernel : str
+        Name of the kernel.
+    bandwidth : str or float
+        The rule by which bandwidths were chosen, or the bandwidth itself.
+    bandwidths : ndarray, shape (d,)
+        Bandwidth of each variable; NaN if the kernel takes none.
+    combine : {"sum", "joint"}
+        Whether a combination is the sum of its variables or the product of their kernels.
+    engine : {"lowrank", "dense"}
+        The path that was taken.
+    reason : str
+        Why it was taken.
+    n_samples : int
+        Number of rows.
+    error_bound : float
+        Bound of the approximation error of every entry, relative to sqrt(HSIC(x, x) HSIC(y, y)). Rounding errors come
+        on top of it.
+    ranks : ndarray of int
+        Number of features of each variable; empty on the dense path.
+    notes : tuple of str
+        What else a reader should know.
+    traces, diagonal_squares : ndarray, shape (d,)
+        For each centred kernel matrix, its trace and the sum of its squared diagonal; p-values need them.
+    higher : dict of int to ndarray
+        By order, the arrays of second and third order that were measured.
+    source : callable, optional
+        Computes blocks of an order that is not in ``higher``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(200, 2))
+    >>> found = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> found.names
+    ('x0', 'x1', 'x2')
+    >>> bool(found.second[2, 0, 1] > found.first[2, 0])  # X_0 + X_1 says more about X_2 than X_0 alone
+    True
     """
 
     first: np.ndarray
@@ -85,12 +121,15 @@ class Dependence:
 
     @property
     def second(self) -> np.ndarray:
-        """(d, d, d): ``second[child, j, k]`` = HSIC(X_child, X_j + X_k)."""
+        """(d, d, d): ``second[child, j, k]`` = HSIC(X_child, X_j + X_k), symmetric in j and k.
+
+        With ``combine="joint"`` the product of the kernels of X_j and X_k takes the place of the sum.
+        """
         return self._of_order(2)
 
     @property
     def third(self) -> np.ndarray:
-        """(d, d, d, d): ``third[child, j, k, l]`` = HSIC(X_child, X_j + X_k + X_l)."""
+        """(d, d, d, d): ``third[child, j, k, l]`` = HSIC(X_child, X_j + X_k + X_l), symmetric in j, k and l."""
         return self._of_order(3)
 
     def _of_order(self, order: int) -> np.ndarray:
@@ -104,9 +143,26 @@ class Dependence:
         raise InputError(f"order {order} was not measured: pass order={order} to measure_dependence")
 
     def blocks(self, order: int = 2) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Blocks ``(members, values)``: members (b, order) with j <= k, values (d, b), for any number of variables.
+        """Blocks of HSIC(X_child, X_j + X_k), for any number of variables.
 
-        Up to 200 variables they come from ``second``; above that they are computed as they are asked for.
+        Up to 200 variables they come from ``second``. Above that they are computed when they are asked for.
+
+        Parameters
+        ----------
+        order : {2, 3}
+            How many variables are combined.
+
+        Yields
+        ------
+        members : ndarray of int, shape (b, order)
+            The combinations of this block, j <= k.
+        values : ndarray, shape (d, b)
+            HSIC of each child with each of them.
+
+        Raises
+        ------
+        InputError
+            If this order can't be computed.
         """
         if order in self.higher:
             members = combinations(len(self.names), order)
@@ -119,28 +175,32 @@ class Dependence:
             self._of_order(order)
 
     def pvalues(self) -> np.ndarray:
-        """(d, d) p-values of independence for the first order, by the gamma approximation; 0 on the diagonal."""
+        """p-values of pairwise independence, by the gamma approximation of :func:`dagtune.hsic_test`.
+
+        Returns
+        -------
+        ndarray, shape (d, d)
+            Symmetric; 0 on the diagonal.
+        """
         scale = (self.n_samples - 1) ** 2
-        null = _NullMoments(self.n_samples, self.traces, np.diagonal(self.first) * scale, self.diagonal_squares)
+        null = NullMoments(self.n_samples, self.traces, np.diagonal(self.first) * scale, self.diagonal_squares)
         values = null.pvalues(self.first * scale, null)
         np.fill_diagonal(values, 0.0)
         return values
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the first order as a heat map with matplotlib; returns the axes."""
+        """Draw the first order as a heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
         return draw_dependence(self.first, self.names, ax=ax, title=f"HSIC, {self.kernel} kernel")
-
-
-@dataclass(frozen=True)
-class IndependenceTest:
-    """HSIC of two samples and the probability of one as large under independence."""
-
-    statistic: float
-    pvalue: float
-    method: str
-
-
-# --------------------------------------------------------------------------------------------------- the front door
 
 
 def measure_dependence(
@@ -155,26 +215,60 @@ def measure_dependence(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Dependence:
-    """HSIC of every pair of variables, and of every variable with every combination of ``order`` others.
+    """HSIC of every pair of variables, and of every variable with every combination of up to ``order`` others.
 
     Parameters
     ----------
-    X : array (n, d), DataFrame, or path of a table
-    kernel : name in KERNELS, a Kernel, or a callable k(x, x') (elementwise, symmetric, in units of the bandwidth)
-    bandwidth : "median" (s^2 = median of (x - x')^2), "paper" (s = that median), "unit" (2 s^2 = 1), or s itself. A sum
-        X_j + X_k gets its own by the same rule. The sigmoid kernel takes none.
-    engine : "lowrank" is linear in rows, "dense" quadratic but good for any kernel and any tails; "auto" takes the
-        one with the lower estimated cost, and refuses where neither fits.
-    combine : "sum" is the paper's X_j + X_k; "joint" the product of the two kernels.
-    order : 1, 2 or 3 variables on the candidates' side.
-    memory : most memory to use beyond the data, such as "1GiB".
-    threads : default one for each processor; the numbers do not depend on it.
-    progress : called as progress(phase, share done), from 0 to 1.
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data; see :func:`dagtune.tables.read_table`.
+    kernel : str, Kernel or callable
+        A name in :data:`dagtune.KERNELS`, a :class:`Kernel`, or a function k(x, x') that is elementwise and symmetric,
+        of arguments in units of the bandwidth.
+    bandwidth : {"median", "paper", "unit"} or float
+        The bandwidth s, or the rule that gives it: "median" (s^2 is the median of (x - x')^2), "paper" (s is that
+        median), "unit" (2 s^2 = 1). The rule is applied to each sum X_j + X_k as well. The sigmoid kernel takes none.
+    engine : {"auto", "dense", "lowrank"}
+        "lowrank" costs time in proportion to the rows. "dense" costs their square, but takes any kernel and any tails.
+        "auto" takes the one with the lower estimated cost, and refuses if both are too expensive.
+    combine : {"sum", "joint"}
+        The sum X_j + X_k, as in the paper, or the product of the two kernels.
+    order : {1, 2, 3}
+        How many variables are combined at most.
+    memory : str or int
+        Memory that may be used beyond the data, such as "1GiB".
+    threads : int, optional
+        By default one for each processor. The numbers do not depend on it.
+    progress : callable, optional
+        Called as ``progress(phase, share)`` with the share of the phase that is done, from 0 to 1.
+
+    Returns
+    -------
+    Dependence
+
+    Raises
+    ------
+    InputError
+        If the table or an option can't be used, or neither path fits into the memory and a sensible time.
+
+    References
+    ----------
+    Gretton, Bousquet, Smola and Schoelkopf 2005, "Measuring statistical dependence with Hilbert-Schmidt norms".
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=300)
+    >>> found = measure_dependence(np.column_stack([x, x**2, rng.normal(size=300)]), order=1)
+    >>> bool(found.first[0, 1] > 10 * found.first[0, 2])
+    True
     """
     order = check_count("order", order, least=1, most=3)
     check_choice("combine", combine, ("sum", "joint"))
     if combine == "joint" and order == 3:
-        raise InputError("combine='joint' is there for two variables: pass order=2, or combine='sum'")
+        raise InputError("combine='joint' is defined for two variables only: pass order=2, or combine='sum'")
     problem = pose(X, kernel, bandwidth, combine, memory, threads, progress)
     d = problem.rows.width
     held = [o for o in range(2, order + 1) if d <= MAX_WIDTH[o]]
@@ -183,18 +277,10 @@ def measure_dependence(
     with one_blas_thread():
         path = choose_path(problem, engine, [combinations(d, o) for o in range(1, order + 1)])
         found = path.values(combinations(d, 1))
-        first = symmetric(found.values)
-        higher: dict[int, np.ndarray] = {}
-        bound = found.bound
-        for o in held:
-            cube = np.empty((d,) * (o + 1))
-            for members, block in path.blocks(combinations(d, o), o):
-                for shuffled in set(itertools.permutations(range(o))):
-                    cube[(slice(None), *members.T[list(shuffled)])] = block.values
-                bound = max(bound, block.bound)
-            higher[o] = cube
+        arrays = {o: _whole_array(path, d, o) for o in held}
+    bound = max([found.bound, *(bound for _, bound in arrays.values())])
     return Dependence(
-        first=first,
+        first=symmetric(found.values),
         names=problem.names,
         kernel=problem.kernel.name,
         bandwidth=problem.bandwidth,
@@ -208,83 +294,74 @@ def measure_dependence(
         notes=path.notes,
         traces=found.traces,
         diagonal_squares=found.diagonal_squares,
-        higher=higher,
+        higher={o: values for o, (values, _) in arrays.items()},
         source=partial(_stream, path, d),
     )
 
 
-def dependence_blocks(X: Any, *, order: int = 2, **options: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Blocks ``(members, values)`` of HSIC(X_child, X_j + X_k): members (b, order) with j <= k, values (d, b).
+def _whole_array(path: Dense | LowRank, d: int, order: int) -> tuple[np.ndarray, float]:
+    """The array of one order, (d, d, d) for the second, and the largest error bound of its blocks."""
+    values, bound = np.empty((d,) * (order + 1)), 0.0
+    for members, block in path.blocks(combinations(d, order), order):
+        for shuffled in set(itertools.permutations(range(order))):
+            values[(slice(None), *members.T[list(shuffled)])] = block.values
+        bound = max(bound, block.bound)
+    return values, bound
 
-    For more variables than the (d, d, d) array of :func:`measure_dependence` can hold. Options are the same.
+
+def dependence_blocks(
+    X: Any,
+    *,
+    order: int = 2,
+    kernel: str | Kernel | Callable[..., np.ndarray] = "gaussian",
+    bandwidth: str | float = "median",
+    engine: Literal["auto", "dense", "lowrank"] = "auto",
+    combine: Literal["sum", "joint"] = "sum",
+    memory: str | int = "1GiB",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """HSIC of every variable with every combination of ``order`` variables, block by block.
+
+    For more variables than the (d, d, d) array of :func:`measure_dependence` can hold.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data.
+    order : int
+        How many variables are combined.
+    kernel, bandwidth, engine, combine, memory, threads, progress
+        As in :func:`measure_dependence`.
+
+    Yields
+    ------
+    members : ndarray of int, shape (b, order)
+        The combinations of this block, j <= k.
+    values : ndarray, shape (d, b)
+        HSIC of each variable with each of them.
+
+    Raises
+    ------
+    InputError
+        If the table or an option can't be used, or neither path fits into the memory and a sensible time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import dependence_blocks
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> for members, values in dependence_blocks(X):
+    ...     print(members.shape, values.shape)
+    (6, 2) (3, 6)
     """
-    problem = pose(
-        X,
-        options.pop("kernel", "gaussian"),
-        options.pop("bandwidth", "median"),
-        check_choice("combine", options.pop("combine", "sum"), ("sum", "joint")),
-        options.pop("memory", "1GiB"),
-        options.pop("threads", None),
-        options.pop("progress", None),
-    )
-    engine = check_choice("engine", options.pop("engine", "auto"), ("auto", "dense", "lowrank"))
-    if options:
-        raise InputError(f"unknown option {next(iter(options))!r} for dependence_blocks")
+    check_choice("combine", combine, ("sum", "joint"))
+    check_choice("engine", engine, ("auto", "dense", "lowrank"))
+    problem = pose(X, kernel, bandwidth, combine, memory, threads, progress)
     d = problem.rows.width
     with one_blas_thread():
         path = choose_path(problem, engine, [combinations(d, 1), combinations(d, order)])
     yield from _stream(path, d, order)
-
-
-def hsic(
-    x: Any,
-    y: Any,
-    *,
-    kernel: str | Kernel | Callable[..., np.ndarray] = "gaussian",
-    bandwidth: str | float = "median",
-) -> float:
-    """HSIC(x, y) = tr(K H L H) / (n - 1)^2 of two samples, each a vector (n,) or a matrix (n, p).
-
-    For matrices the Gaussian, Laplace and rational quadratic kernels take the Euclidean distance (its median over at
-    most 2000 seeded rows), the sigmoid kernel the inner product.
-    """
-    pair = _pair(x, y, kernel, bandwidth)
-    return float(pair.products[0, 1]) / (pair.count - 1) ** 2
-
-
-def hsic_test(
-    x: Any,
-    y: Any,
-    *,
-    kernel: str | Kernel | Callable[..., np.ndarray] = "gaussian",
-    bandwidth: str | float = "median",
-    method: Literal["gamma", "permutation"] = "gamma",
-    n_permutations: int = 999,
-    rng: Any = None,
-) -> IndependenceTest:
-    """Test of independence by HSIC.
-
-    "gamma" fits a gamma law to the exact mean and variance of the statistic over all permutations of the rows;
-    "permutation" draws ``n_permutations`` of them, p = (1 + how many are as large) / (1 + n_permutations).
-    """
-    check_choice("method", method, ("gamma", "permutation"))
-    pair = _pair(x, y, kernel, bandwidth)
-    statistic = float(pair.products[0, 1])
-    if method == "gamma":
-        sides = [
-            _NullMoments(pair.count, pair.traces[[s]], pair.products[[s], [s]], pair.diagonal_squares[[s]])
-            for s in (0, 1)
-        ]
-        pvalue = float(sides[0].pvalues(np.array([[statistic]]), sides[1])[0, 0])
-    else:
-        check_count("n_permutations", n_permutations)
-        generator = np.random.default_rng(rng)
-        shuffled = pair.shuffler()
-        with one_blas_thread():
-            drawn = [shuffled(generator.permutation(pair.count)) for _ in range(n_permutations)]
-        larger = int(np.sum(np.array(drawn) >= statistic - 1e-12 * abs(statistic)))
-        pvalue = (1 + larger) / (1 + n_permutations)
-    return IndependenceTest(statistic / (pair.count - 1) ** 2, pvalue, method)
 
 
 def independence_pvalues(
@@ -293,128 +370,40 @@ def independence_pvalues(
     kernel: str | Kernel | Callable[..., np.ndarray] = "gaussian",
     bandwidth: str | float = "median",
 ) -> np.ndarray:
-    """(d, d) p-values of pairwise independence (gamma approximation); 0 on the diagonal."""
+    """p-values of independence for all pairs of variables, by the gamma approximation of :func:`dagtune.hsic_test`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data.
+    kernel, bandwidth
+        As in :func:`measure_dependence`.
+
+    Returns
+    -------
+    ndarray, shape (d, d)
+        Symmetric; 0 on the diagonal.
+
+    Raises
+    ------
+    InputError
+        If the table or an option can't be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import independence_pvalues
+    >>> x = np.random.default_rng(0).normal(size=(200, 2))
+    >>> independence_pvalues(np.column_stack([x, x[:, 0] ** 2])) < 0.01
+    array([[ True, False,  True],
+           [False,  True, False],
+           [ True, False,  True]])
+    """
     return measure_dependence(X, kernel=kernel, bandwidth=bandwidth, order=1).pvalues()
 
 
-@dataclass(frozen=True)
-class _NullMoments:
-    """What the permutation law of tr(K L) needs of each centred matrix: tr K, tr K^2, and the sum of K_tt^2."""
-
-    count: int
-    traces: np.ndarray
-    squares: np.ndarray
-    diagonal_squares: np.ndarray
-
-    def mean_and_variance(self, other: _NullMoments) -> tuple[np.ndarray, np.ndarray]:
-        """Exact mean and variance of tr(K L) over all permutations of the rows (Kazi-Aoual et al. 1995)."""
-        n = self.count
-        mean = np.multiply.outer(self.traces, other.traces) / (n - 1)
-        spread = [(n - 1) * side.squares - side.traces**2 for side in (self, other)]
-        fourth = [
-            n * (n + 1) * side.diagonal_squares - (n - 1) * (side.traces**2 + 2 * side.squares)
-            for side in (self, other)
-        ]
-        variance = 2 * np.multiply.outer(*spread) / ((n - 1) ** 2 * (n + 1) * (n - 2))
-        variance += np.multiply.outer(*fourth) / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
-        return mean, np.maximum(variance, np.finfo(float).tiny)
-
-    def pvalues(self, statistics: np.ndarray, other: _NullMoments) -> np.ndarray:
-        """Upper tail of the gamma law with that mean and variance."""
-        if self.count < 5:
-            return np.ones_like(statistics)
-        mean, variance = self.mean_and_variance(other)
-        with np.errstate(all="ignore"):
-            tail = gamma.sf(statistics, mean**2 / variance, scale=variance / mean)
-        # an indefinite kernel can have a mean of 0 or below, where there is no gamma law
-        return np.where(mean > 0, tail, norm.sf((statistics - mean) / np.sqrt(variance)))
-
-
 def _stream(path: Dense | LowRank, d: int, order: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Blocks (members, values) of one order, each computed when it is asked for."""
     with one_blas_thread():
         for members, found in path.blocks(combinations(d, order), order):
             yield members, found.values
-
-
-# -------------------------------------------------------------------------------------------------- a pair of samples
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Two centred kernel matrices by their products: ``products[a, b]`` = tr(K_a K_b) for a, b in (x, y).
-
-    ``shuffler()`` gives a function that returns tr(K_x K_y) with the rows of y in another order.
-    """
-
-    count: int
-    products: np.ndarray
-    traces: np.ndarray
-    diagonal_squares: np.ndarray
-    shuffler: Callable[[], Callable[[np.ndarray], float]]
-
-
-#: Up to this many rows one dense kernel matrix is cheaper than features.
-_SMALL = 300
-#: Distances between points of several columns have no order: their median is over at most this many rows.
-_POINT_ROWS = 2000
-_PAIR_MEMORY = 2**30
-
-
-def _pair(x: Any, y: Any, kernel: Any, bandwidth: Any) -> _Pair:
-    sides = check_vector_pair(x, y)
-    found, rule = as_kernel(kernel), check_bandwidth(bandwidth)
-    with one_blas_thread():
-        if len(sides[0]) > _SMALL and all(side.shape[1] == 1 for side in sides):
-            problem = pose(np.hstack(sides), found, rule, "sum", _PAIR_MEMORY, None, None)
-            path = choose_path(problem, "auto", [combinations(2, 1)])
-            if isinstance(path, LowRank):
-                return _lowrank_pair(path)
-        return _dense_pair([PointSide(found, _in_bandwidths(side, found, rule)) for side in sides])
-
-
-def _in_bandwidths(points: np.ndarray, kernel: Kernel, rule: str | float) -> np.ndarray:
-    """Points (n, p) in units of their bandwidth."""
-    if kernel.of == "difference":
-        points = points - exact_shift(points.min(axis=0), points.max(axis=0))
-    if not kernel.takes_bandwidth:
-        return points
-    if points.shape[1] == 1 or rule == "unit" or not isinstance(rule, str):
-        return points / bandwidth_of(points[:, 0], rule)
-    if len(points) > _POINT_ROWS:
-        sample = points[np.random.default_rng(0).choice(len(points), _POINT_ROWS, replace=False)]
-    else:
-        sample = points
-    squares = pdist(sample, "sqeuclidean")
-    median = np.median(squares) or np.median(squares[squares > 0])
-    return points / (median if rule == "paper" else np.sqrt(median))
-
-
-def _dense_pair(sides: Sequence[PointSide]) -> _Pair:
-    count = len(sides[0].points)
-    found = dense_products(count, sides, sides, count_threads(), _PAIR_MEMORY, silent)
-
-    def shuffler() -> Callable[[np.ndarray], float]:
-        if 32 * count**2 > _PAIR_MEMORY:
-            raise InputError(
-                f"permuting {count} rows needs {format_bytes(32 * count**2)} for the kernel matrices: pass "
-                "method='gamma', or a sample of the rows"
-            )
-        first, second = (side.tile(slice(0, count), slice(0, count)) for side in sides)
-        means = first.mean(axis=0)
-        first = first - means[:, None] - means[None, :] + means.mean()
-        return lambda order: float(np.vdot(first, second[np.ix_(order, order)]))
-
-    return _Pair(count, symmetric(found.products), found.traces, found.diagonal_squares, shuffler)
-
-
-def _lowrank_pair(path: LowRank) -> _Pair:
-    x, y = path.variables
-    found = path.values(combinations(2, 1))
-    count = path.rows.count
-
-    def shuffler() -> Callable[[np.ndarray], float]:
-        left, right = (one.values(path.rows.block(slice(None))) for one in (x, y))
-        signs = np.multiply.outer(x.signs, y.signs)
-        return lambda order: float(np.vdot(signs, (left @ right[:, order].T) ** 2))
-
-    return _Pair(count, symmetric(found.values) * (count - 1) ** 2, found.traces, found.diagonal_squares, shuffler)

@@ -1,7 +1,7 @@
-"""Kernels and bandwidth rules; KERNELS.
+"""Kernels, by name in KERNELS, and rules for their bandwidth.
 
 A kernel here sees data in units of the bandwidth: ``k(x / s, x' / s)``. That keeps each formula in one line and makes
-the bandwidth a property of a sample, found by a rule with a name.
+the bandwidth a property of a sample, chosen by a named rule.
 """
 
 from __future__ import annotations
@@ -38,10 +38,28 @@ BANDWIDTH_RULES = ("median", "paper", "unit")
 class Kernel:
     """A symmetric kernel of one variable, elementwise and vectorised.
 
-    ``of`` says what ``function`` is a function of: the "difference" ``x - x'`` (then it is shift invariant, and the
-    data may be centred first), the "product" ``x x'``, or the "pair" ``(x, x')``. For several columns the difference
-    becomes the Euclidean distance and the product the inner product. ``takes_bandwidth`` is False for kernels that see
-    the data as they are. ``definite`` promises positive semi-definite kernel matrices.
+    Parameters
+    ----------
+    name : str
+        Name in :data:`dagtune.KERNELS` and on the command line.
+    function : callable
+        The kernel, of arguments in units of the bandwidth.
+    of : {"difference", "product", "pair"}
+        What ``function`` takes: the difference ``x - x'`` (then shifting the data changes nothing), the product
+        ``x x'``, or the two arguments ``(x, x')``. For points of several columns the difference becomes the Euclidean
+        distance and the product becomes the inner product.
+    takes_bandwidth : bool
+        False for kernels that see the data as they are.
+    definite : bool
+        Whether every kernel matrix is positive semi-definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import Kernel
+    >>> cauchy = Kernel("cauchy", lambda u: 1 / (1 + u * u), of="difference", definite=True)
+    >>> cauchy(np.array([0.0, 1.0]), np.array([1.0, 1.0]))
+    array([0.5, 1. ])
     """
 
     name: str
@@ -51,7 +69,7 @@ class Kernel:
     definite: bool = False
 
     def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """k(x, y), elementwise with broadcasting; arguments already in units of the bandwidth."""
+        """k(x, y), elementwise with broadcasting; the arguments are in units of the bandwidth."""
         if self.of == "difference":
             return self.function(x - y)
         if self.of == "product":
@@ -69,7 +87,7 @@ class Kernel:
             return self.function(np.sqrt(square))
         if self.of == "product":
             return self.function(rows @ columns.T)
-        raise InputError(f"kernel {self.name!r} is defined for one column at a time: give vectors, not matrices")
+        raise InputError(f"kernel {self.name!r} takes one column at a time: pass vectors, not matrices")
 
 
 def _gaussian(difference: np.ndarray) -> np.ndarray:
@@ -78,7 +96,7 @@ def _gaussian(difference: np.ndarray) -> np.ndarray:
 
 
 def _laplace(difference: np.ndarray) -> np.ndarray:
-    """exp(-|x - x'| / s). Its kink has no short series: this one always takes the dense path."""
+    """exp(-|x - x'| / s). Because of its kink it has no short series, so it always takes the dense path."""
     return np.exp(-np.abs(difference))
 
 
@@ -110,7 +128,7 @@ def register_kernel(kernel: Kernel) -> Kernel:
     Parameters
     ----------
     kernel : Kernel
-        Elementwise, finite and symmetric; a few points are tried.
+        It must be elementwise, finite and symmetric, which is tried on a few points.
 
     Returns
     -------
@@ -136,7 +154,28 @@ def register_kernel(kernel: Kernel) -> Kernel:
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """The kernel of a name, a :class:`Kernel`, or a callable ``k(x, x')`` (elementwise, symmetric)."""
+    """Kernel from a name, a kernel or a function.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name in :data:`dagtune.KERNELS`, a :class:`Kernel`, or a function ``k(x, x')`` that is elementwise and
+        symmetric.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    InputError
+        If there is no kernel of that name, or the function is not elementwise, finite and symmetric.
+
+    Examples
+    --------
+    >>> as_kernel("sigmoid").takes_bandwidth
+    False
+    """
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel):
@@ -147,7 +186,7 @@ def as_kernel(kernel: Any) -> Kernel:
 
 
 def _check_kernel(kernel: Kernel) -> None:
-    """A kernel must be elementwise, finite and symmetric, at least on a few points."""
+    """Refuse a kernel that is not elementwise, finite and symmetric on a few points."""
     points = np.array([-2.0, -0.3, 0.0, 0.7, 1.9])
     values = np.asarray(kernel(points[:, None], points[None, :]))
     if values.shape != (5, 5) or not np.issubdtype(values.dtype, np.floating) or not np.isfinite(values).all():
@@ -160,7 +199,27 @@ def _check_kernel(kernel: Kernel) -> None:
 
 
 def check_bandwidth(bandwidth: str | float) -> str | float:
-    """The name of a rule, or a positive number."""
+    """Check a bandwidth, or the name of a rule.
+
+    Parameters
+    ----------
+    bandwidth : {"median", "paper", "unit"} or float
+
+    Returns
+    -------
+    str or float
+        The same name, or the number as a float.
+
+    Raises
+    ------
+    InputError
+        If it is neither the name of a rule nor a positive finite number.
+
+    Examples
+    --------
+    >>> check_bandwidth("median"), check_bandwidth(2)
+    ('median', 2.0)
+    """
     if isinstance(bandwidth, str):
         return check_choice("bandwidth", bandwidth, BANDWIDTH_RULES)
     if (
@@ -175,9 +234,27 @@ def check_bandwidth(bandwidth: str | float) -> str | float:
 
 
 def bandwidth_of(sample: np.ndarray, rule: str | float, *, ordered: bool = False) -> float:
-    """Bandwidth s of a 1-D sample by a rule; 0.0 when all values are equal. ``ordered`` says that it is sorted.
+    """Bandwidth s of a sample, by a rule.
 
-    "median": s^2 = median of (x - x')^2 over i < j. "paper": s = that median. "unit": 2 s^2 = 1. A number: itself.
+    Parameters
+    ----------
+    sample : ndarray, shape (n,)
+    rule : {"median", "paper", "unit"} or float
+        "median": s^2 is the median of (x_i - x_j)^2 over i < j. "paper": s is that median. "unit": 2 s^2 = 1. A number
+        is s itself.
+    ordered : bool
+        Whether the sample is sorted already.
+
+    Returns
+    -------
+    float
+        0.0 if the rule looks at the sample and all its values are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bandwidth_of(np.array([0.0, 1.0, 3.0]), "median"), bandwidth_of(np.array([0.0, 1.0, 3.0]), "paper")
+    (2.0, 4.0)
     """
     if rule == "unit":
         return float(np.sqrt(0.5))
@@ -188,10 +265,27 @@ def bandwidth_of(sample: np.ndarray, rule: str | float, *, ordered: bool = False
 
 
 def median_squared_distance(sample: np.ndarray, *, ordered: bool = False) -> float:
-    """Exact median of (x_i - x_j)^2 over i < j of a 1-D sample, in O(n log n) and without an n x n matrix.
+    """Exact median of (x_i - x_j)^2 over i < j, in O(n log n) and without an n x n matrix.
 
-    Where ties make the median 0 it runs over the nonzero distances; 0.0 if there are none. Distances within rounding
-    of the values count as ties.
+    If ties make the median 0, it is taken over the nonzero distances instead. A distance within rounding of the values
+    counts as a tie.
+
+    Parameters
+    ----------
+    sample : ndarray, shape (n,)
+    ordered : bool
+        Whether the sample is sorted already.
+
+    Returns
+    -------
+    float
+        0.0 if all values are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median_squared_distance(np.array([3.0, 0.0, 1.0]))
+    4.0
     """
     x = sample if ordered else np.sort(np.asarray(sample, dtype=np.float64))
     n = len(x)
@@ -229,7 +323,7 @@ def _count_up_to(x: np.ndarray, v: float) -> tuple[int, float, float]:
 
 
 def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
-    """The k-th and next smallest distance of a sorted sample (0 the smallest); ``next_k`` is k or k + 1."""
+    """The distances at positions k and ``next_k`` (k or k + 1) of all distances of a sorted sample, smallest first."""
     near = _distances_near(x, k)
     if not len(near.between):
         return near.high, near.high if next_k < near.count_high else near.beyond
@@ -241,9 +335,10 @@ def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
 
 
 class _Near(NamedTuple):
-    """The distances in which the k-th is: those not below the first ``count_below``, up to ``high``.
+    """The few distances ``between`` which the k-th smallest is found.
 
-    ``count_high`` are at most ``high``, ``beyond`` is the next. None are listed where all of them equal ``high``.
+    ``count_below`` distances are smaller than these, ``count_high`` are at most ``high``, and ``beyond`` is the next
+    larger one. None are listed if all of them equal ``high``.
     """
 
     between: np.ndarray
@@ -255,12 +350,11 @@ class _Near(NamedTuple):
 
 @compiled
 def _distances_near(x: np.ndarray, k: int) -> _Near:
-    """Few distances of a sorted sample among which the k-th smallest is.
+    """A few distances of a sorted sample, the k-th smallest among them.
 
-    The k-th lies in [low, high], both of them distances that occur; every count tightens one end to a distance that
-    occurs, so ties end the search at once. The first guess is 0.7 of the quartiles' distance, which is the median of a
-    Gaussian sample, the second moves in proportion; then interpolation on the counts, guarded by bisection, until few
-    are left.
+    The k-th lies in [low, high]. Every count moves one end to a distance that occurs, so ties end the search at once.
+    The first guess is 0.7 times the interquartile range, the median distance of a Gaussian sample; the second is
+    corrected in proportion; then the counts are interpolated, with bisections as a guard, until few distances are left.
     """
     n = len(x)
     low, high = 0.0, x[n - 1] - x[0]
@@ -272,14 +366,14 @@ def _distances_near(x: np.ndarray, k: int) -> _Near:
     while low < high and count_high - count_below > few:
         if step > 1:
             share = (k + 0.5 - count_below) / (count_high - count_below)
-            if step % 4 == 3:  # a guard: the counts may be far from linear
+            if step % 4 == 3:  # bisect now and then: the counts may be far from linear
                 share = 0.5
             v = low + share * (high - low)
         if not low <= v < high:
             v = low
         step += 1
         count, below, above = _count_up_to(x, v)
-        if step == 1:  # counts grow about as the distance does; a step too far brackets the answer
+        if step == 1:  # counts grow about like the distance; slightly too far brackets the answer
             v *= (k + 0.5) / max(count, 1) * (0.99 if count > k else 1.01)
         if count > k:
             high, count_high, beyond = below, count, above

@@ -1,6 +1,6 @@
 """The low-rank path: features of every column, one blocked matrix product, linear in rows, no n x n matrix.
 
-Everything it needs of the data is a sum over rows, and those live in moments.py.
+Everything it needs from the data is a sum over rows; :mod:`dagtune.engine.moments` computes those.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from dagtune.engine.dense import Dense
-from dagtune.engine.features import NOTHING, TOLERANCE, Features, JointColumn, SumColumn, add_up, expand
+from dagtune.engine.expansions import NOTHING, expand
+from dagtune.engine.features import TOLERANCE, Features, JointColumn, SumColumn, add_up
 from dagtune.engine.moments import BATCH, compress_columns, cross_products
 from dagtune.engine.problem import Found, Problem, Scaled, bandwidths, notes, refuse_if_larger, scale
 from dagtune.tables.rows import CHUNK_ROWS, Rows
@@ -19,7 +20,7 @@ __all__ = ["LowRank", "NoExpansionError"]
 
 
 class NoExpansionError(Exception):
-    """A variable turned out to have no short expansion."""
+    """A variable has no short expansion."""
 
     def __init__(self, column: Scaled) -> None:
         super().__init__(column)
@@ -52,7 +53,7 @@ class LowRank:
         return bandwidths(self._problem, self._scaled)
 
     def values(self, members: np.ndarray, done: Callable[[float], None] | None = None) -> Found:
-        """All variables against the columns ``members``; two passes over the rows, ``done`` hears how far they are."""
+        """All variables against the columns ``members``; ``done`` is told the share of the two passes that is done."""
         halves = (None, None) if done is None else (lambda share: done(share / 2), lambda share: done(0.5 + share / 2))
         found = self.features(members, halves[0])
         candidates = {c: one for c, one in enumerate(found) if one is not None}
@@ -74,7 +75,7 @@ class LowRank:
         )
 
     def blocks(self, members: np.ndarray, order: int) -> Iterator[tuple[np.ndarray, Found]]:
-        """The columns ``members`` in blocks whose products fit the memory allowed."""
+        """The columns ``members`` in blocks whose products fit into the memory allowed."""
         size = self._group_size()
         for start in range(0, len(members), size):
             some = members[start : start + size]
@@ -105,9 +106,9 @@ class LowRank:
     def _features(
         self, scaled: Sequence[Scaled], *, centred: bool = True, done: Callable[[float], None] | None = None
     ) -> list[Features | None]:
-        """Features of each column; those whose bound is not met at first come from a finer expansion.
+        """Features of each column, from a finer expansion where the first one misses its bound.
 
-        None for a column without expansion, or whose landmarks miss some of the rows.
+        None for a column without an expansion, or whose landmarks miss some of the rows.
         """
         tolerance = TOLERANCE if centred else TOLERANCE / 20  # products of uncentred features need some room
         found: dict[int, Features] = {}
@@ -133,7 +134,7 @@ class LowRank:
         return SumColumn(one.members, one.origin, one.bandwidth, expansion)
 
     def _choose_chunks(self) -> Rows:
-        """Rows in chunks whose features fit a third of the memory; a chunk of 256 rows that does not is refused."""
+        """Rows in chunks whose features fit into a third of the memory, refused if not even 256 rows do."""
         problem = self._problem
         a_row = 8 * (3 * self._rank + problem.threads * 2 * BATCH * self._widest())
         fits = int(problem.memory / 3 / a_row)
@@ -142,7 +143,7 @@ class LowRank:
         return problem.rows.rechunked(max(min(CHUNK_ROWS, fits), 1))
 
     def _group_size(self) -> int:
-        """Candidates whose products with all children fit a third of the memory."""
+        """How many candidates have products with all children that fit into a third of the memory."""
         a_candidate = 8 * 2 * max(self._rank, 1) * self._widest()
         size = int(self._problem.memory / 3 / a_candidate)
         if size < 1:

@@ -1,4 +1,4 @@
-"""What the low-rank path needs of the rows, as sums over them: features of each column, and their products."""
+"""What the low-rank path needs from the rows, as sums over them: the features of each column, and their products."""
 
 from __future__ import annotations
 

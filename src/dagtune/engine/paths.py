@@ -1,4 +1,4 @@
-"""Which path to take, by estimated cost, and a refusal where neither fits."""
+"""Which path to take, by estimated cost; refused if both are too expensive."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
 
 
 def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> LowRank | Dense:
-    """The path to take for the combinations ``wanted``, the first of them the single variables."""
+    """The path to take for the combinations ``wanted``, of which the first are the single variables."""
     problem.progress("bandwidths", 0.0)
     sample = problem.rows.sample(MEDIAN_ROWS)
     if engine == "dense":
         return Dense(problem, sample, "engine='dense' was asked for")
     count = sum(map(len, wanted))
     dense_seconds = _dense_seconds(problem, count)
-    # a small problem of this kind is done before a second thread has begun
+    # A small problem is done before a second thread has started.
     light = problem if problem.rows.count * problem.rows.width**2 > 4e5 else replace(problem, threads=1)
     try:
         if engine == "lowrank":
@@ -72,7 +72,7 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
 
 
 def _look(problem: Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) -> tuple[list[Scaled], list[Scaled]]:
-    """The single variables, and some of the combinations: enough to know what all of them cost."""
+    """The single variables, and enough of the combinations to estimate what all of them cost."""
     scaled = scale(problem, wanted[0], sample, expanded=True)
     looked = list(scaled)
     for one in scaled:
@@ -90,7 +90,7 @@ def _too_slow(problem: Problem, rough: Scaled, sample: np.ndarray, seconds: floa
     return (
         f"column {problem.label(rough.members)} spreads over {np.ptp(x) / rough.bandwidth:.3g} bandwidths and {wide}, "
         f"and the dense path would take {_say_seconds(dense_seconds)} for {problem.rows.count} rows: winsorise the "
-        "column or replace it by ranks, pass a wider bandwidth, take a sample of the rows, or insist with engine="
+        "column or replace it by ranks, pass a wider bandwidth, sample the rows, or choose a path with engine="
     )
 
 
@@ -119,7 +119,7 @@ def _lowrank_seconds(problem: Problem, singles: Sequence[Scaled], looked: Sequen
 
     terms, rank = sizes(looked)
     variables = sizes(singles)[1] * len(singles)
-    if problem.combine == "joint":  # products of features: about a third of them matter
+    if problem.combine == "joint":  # about a third of the products of features are large enough to matter
         terms, rank = rank**2 / 3, rank**2 / 3
     features = n * count * (4 * terms * rank + 2 * rank * rank) + count * 20 * rank**3
     return ((features + 2 * n * variables * rank * count) / _FLOPS + 3e-4 * count) / problem.threads

@@ -1,6 +1,6 @@
-"""What is asked of the engine: whose dependence on what, through which kernel, with which means.
+"""What is asked of the engine: which rows, which kernel and bandwidth, how variables are combined, which resources.
 
-:func:`scale` then sees each column X_j + X_k + ... as its kernel does: from its origin, in units of its bandwidth.
+:func:`scale` gives each column X_j + X_k + ... the origin and the bandwidth in which its kernel sees it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dagtune.engine.features import NOTHING, Expansion, Sample, add_up, expand
+from dagtune.engine.expansions import NOTHING, Expansion, Sample, expand
+from dagtune.engine.features import add_up
 from dagtune.engine.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
 from dagtune.parallel import count_threads, parallel_map
 from dagtune.progress import Progress, silent
@@ -38,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked: whose dependence on what, through which kernel, with which means."""
+    """What is asked of the engine."""
 
     rows: Rows
     names: tuple[str, ...]
@@ -55,9 +56,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Scaled:
-    """A column seen by its kernel: which variables are added, in which unit, from where, and over which range.
+    """A column as its kernel sees it: the variables that are added, the bandwidth, the origin and the range.
 
-    ``expansion`` is None where the kernel has none, or where nobody asked.
+    ``expansion`` is None if the kernel has no short one, or if none was asked for.
     """
 
     members: tuple[int, ...]
@@ -92,6 +93,7 @@ def pose(
     threads: int | None,
     progress: Progress | None,
 ) -> Problem:
+    """Read the table, check the options, and shift the columns towards 0 if the kernel allows it."""
     table = read_table(X)
     found = as_kernel(kernel)
     ends = table.rows.extremes()
@@ -109,21 +111,21 @@ def pose(
 
 
 def _refuse_extreme(ends: Extremes, names: tuple[str, ...]) -> None:
-    """Squares of values beyond 1e150, or of differences below 1e-150, leave the range of a double."""
+    """Refuse columns whose squared values or differences would overflow or underflow."""
     low, high = ends.low, ends.high
     extreme = (np.maximum(np.abs(low), np.abs(high)) > 1e150) | (high / 2 - low / 2 < 1e-150)
     if extreme.any():
         j = int(np.argmax(extreme))
         raise InputError(
-            f"column {names[j]!r} goes from {low[j]:g} to {high[j]:g}, too far or too narrow to be squared: rescale it"
+            f"column {names[j]!r} goes from {low[j]:g} to {high[j]:g}, so its squares overflow or underflow: rescale it"
         )
 
 
 def exact_shift(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """A shift near the middle of each column that costs no digit: a multiple of a power of two above the range.
+    """A shift to near the middle of each column that loses no digit: a multiple of a power of two above the range.
 
-    Values around 1e9 come near 0 exactly, as multiples of their own last bit; ordinary columns and integers are left
-    as they are, so sums of them keep their ties.
+    Values around 1e9 are moved near 0 without rounding. Ordinary columns and integers stay as they are, so that sums of
+    them keep their ties.
     """
     unit = 2.0 ** np.ceil(np.log2(high - low))
     return np.round((low / 2 + high / 2) / unit) * unit
@@ -135,19 +137,21 @@ def combinations(d: int, order: int) -> np.ndarray:
 
 
 def symmetric(values: np.ndarray) -> np.ndarray:
+    """The mean of a matrix and its transpose: rounding leaves the two slightly different."""
     return (values + values.T) / 2
 
 
 def refuse_if_larger(memory: int, needed: float) -> None:
+    """Refuse a computation that needs more bytes than are allowed."""
     if needed > memory:
         raise InputError(
-            f"this needs about {format_bytes(needed)} and memory={format_bytes(memory)!r} is allowed: pass "
+            f"this needs about {format_bytes(needed)}, but only memory={format_bytes(memory)!r} is allowed: pass "
             f"memory='{math.ceil(needed / 2**20)}MiB', or fewer columns"
         )
 
 
 def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, expanded: bool) -> list[Scaled]:
-    """Each column X_j + X_k + ... with its origin and bandwidth, and if asked for its expansion."""
+    """Each column X_j + X_k + ... with its origin and bandwidth, and with its expansion if ``expanded``."""
     found = problem.rows.extremes(members, problem.threads) if expanded else None
     heights = np.abs(sample).max(axis=1)
 
@@ -155,7 +159,7 @@ def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, expanded
         column = tuple(members[c].tolist())
         x = np.sort(add_up(sample, column))
         if x[-1] - x[0] <= 8 * np.finfo(float).eps * max(heights[m] for m in column):
-            return Scaled(column, math.inf, expansion=NOTHING)  # such as x + (-x): nothing depends on a constant
+            return Scaled(column, math.inf, expansion=NOTHING)  # a constant, such as x + (-x): nothing depends on it
         bandwidth = bandwidth_of(x, problem.bandwidth, ordered=True) if problem.kernel.takes_bandwidth else 1.0
         if found is None:
             return Scaled(column, bandwidth)
@@ -174,14 +178,18 @@ def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, expanded
 
 
 def notes(problem: Problem) -> tuple[str, ...]:
+    """What a reader should know about the bandwidths."""
     notes = []
     if problem.kernel.takes_bandwidth:
         if problem.rows.count > MEDIAN_ROWS and problem.bandwidth in ("median", "paper"):
-            notes.append(f"bandwidths are medians over a seeded sample of {MEDIAN_ROWS} of {problem.rows.count} rows")
+            notes.append(
+                f"bandwidths are medians over {MEDIAN_ROWS} of {problem.rows.count} rows, drawn with a fixed seed"
+            )
     elif not isinstance(problem.bandwidth, str):
-        notes.append(f"kernel {problem.kernel.name!r} takes no bandwidth: bandwidth={problem.bandwidth:g} was not used")
+        notes.append(f"kernel {problem.kernel.name!r} takes no bandwidth: bandwidth={problem.bandwidth:g} was ignored")
     return tuple(notes)
 
 
 def bandwidths(problem: Problem, scaled: Sequence[Scaled]) -> np.ndarray:
+    """The bandwidth of each column; NaN if the kernel takes none."""
     return np.array([one.bandwidth if problem.kernel.takes_bandwidth else np.nan for one in scaled])

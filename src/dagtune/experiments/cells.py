@@ -40,7 +40,25 @@ class Seeds:
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one table of one experiment."""
+    """One method on one table of one experiment.
+
+    Parameters
+    ----------
+    experiment : str
+        Name in ``EXPERIMENTS``.
+    model : str
+        Simulated model or data set.
+    nodes : int
+        Number of variables.
+    repeat : int
+        Which of the tables of this setting, from 0.
+    method : str
+        Name in ``METHODS``.
+    recipe : {"printed", "released", "none"}
+        Which formulas make the data; "none" for real data.
+    standardized : bool
+        Whether the columns are standardised.
+    """
 
     experiment: str
     model: str
@@ -69,7 +87,7 @@ class Cell:
 
     @property
     def work(self) -> str:
-        """What is to be computed, for whatever experiment: cells with equal work have equal results."""
+        """What is to be computed, whatever the experiment: cells with equal work have equal results."""
         return work_key(asdict(self), self.settings)
 
     @property
@@ -81,7 +99,7 @@ class Cell:
 
     @property
     def expected_seconds(self) -> float:
-        """About what the cell costs: with n = d^2 rows, nearly the paper's sizes, methods cost about d^3."""
+        """Rough cost of the cell: with n = d^2 rows, nearly the paper's sizes, methods cost about d^3."""
         rows = EXPERIMENTS[self.experiment].sizes[self.nodes].rows
         return HANDING_OVER + METHODS[self.method].seconds * (self.nodes / 40) ** 3 * max(rows / self.nodes**2, 1.0)
 
@@ -109,7 +127,23 @@ def work_key(cell: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
 
 
 def recipes_of(experiment: Experiment, model: str) -> tuple[str, ...]:
-    """The recipes that a model has; real data have the one called "none"."""
+    """The recipes that a model has.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    model : str
+
+    Returns
+    -------
+    tuple of str
+        ("none",) for real data.
+
+    Examples
+    --------
+    >>> recipes_of(EXPERIMENTS["fig5"], "tanh")
+    ('printed', 'released')
+    """
     return (NO_RECIPE,) if experiment.real else tuple(recipe for recipe in RECIPES if recipe in MODELS[model])
 
 

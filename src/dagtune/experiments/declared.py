@@ -57,7 +57,7 @@ class Experiment:
     ----------
     name, title : str
     source : str
-        How published.csv calls it.
+        Its name in published.csv.
     models : tuple of str
         Simulated models, or names of data sets if ``real``.
     sizes : mapping of int to Size
@@ -73,7 +73,7 @@ class Experiment:
     real : bool
         Whether the data are real.
     averaged : int
-        How many data sets a published number averages, as far as the authors' script tells.
+        Number of data sets behind a published number, according to the authors' script.
     """
 
     name: str
@@ -144,7 +144,7 @@ EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
 
 
 def choose_experiments(names: str | Sequence[str]) -> list[Experiment]:
-    """The named experiments in the paper's order; "all" stands for all of them."""
+    """The named experiments in the paper's order; "all" means all of them."""
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         raise InputError(f"name an experiment: {', '.join(EXPERIMENTS)}, or all")
@@ -154,7 +154,7 @@ def choose_experiments(names: str | Sequence[str]) -> list[Experiment]:
 
 
 def choose_methods(names: str | Sequence[str] | None, available: Sequence[str]) -> list[str]:
-    """The named methods, and chance always; None stands for the defaults that are ``available``."""
+    """The named methods, and always those of ``ALWAYS``; None means the default methods that are ``available``."""
     if names is None:
         asked = {name for name, method in METHODS.items() if method.default and name in available}
     else:
@@ -199,7 +199,17 @@ class Published:
 
 @functools.cache
 def published() -> tuple[Published, ...]:
-    """The paper's 155 numbers, in the order of published.csv."""
+    """The paper's 155 numbers, in the order of published.csv.
+
+    Returns
+    -------
+    tuple of Published
+
+    Examples
+    --------
+    >>> len(published())
+    155
+    """
     text = (resources.files(__package__) / "published.csv").read_text(encoding="utf-8")
     return tuple(_published(row, line) for row, line in enumerate(csv.DictReader(text.splitlines()), start=1))
 

@@ -1,4 +1,4 @@
-"""One cell from start to end: make its table, let its method learn, score what it found."""
+"""One cell from start to end: make its table, run its method, score the graph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def available_methods() -> list[str]:
 
 
 def measure(cell: Cell) -> dict[str, Any]:
-    """Let the cell's method learn from the cell's table, and score what it found.
+    """Run the cell's method on the cell's table, and score the graph that it learns.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def measure(cell: Cell) -> dict[str, Any]:
 
 
 def table_of(cell: Cell) -> tuple[pd.DataFrame, np.ndarray | None]:
-    """The cell's table and its true graph, or None where nobody knows it; the same for every method."""
+    """The cell's table, the same for every method, and its true graph, or None if that is not known."""
     experiment, seeds = EXPERIMENTS[cell.experiment], cell.seeds
     if experiment.real:
         data = datasets.load(cell.model)

@@ -1,4 +1,4 @@
-"""Run cells and keep their results; stopped at any point, the same call goes on where it was."""
+"""Run cells and keep their results. After a stop at any point, the same call continues where it was."""
 
 from __future__ import annotations
 
@@ -27,16 +27,28 @@ __all__ = ["CELL_TIMEOUT", "Progress", "Summary", "Tick", "latest", "reproduce"]
 
 #: Seconds a cell may take unless the caller says otherwise.
 CELL_TIMEOUT = 300.0
-#: So many repeats of a method that ran out of time end its row: the others, and larger sizes, are not tried.
+#: After so many timeouts of a method in one setting, its other repeats and larger sizes are not tried.
 _ENOUGH_TIMEOUTS = 2
-#: Seconds after which the measured pace of a run counts as much as the number of its places.
+#: Seconds after which the measured speed of a run counts as much as the number of its workers.
 _SETTLING = 20.0
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Tick:
-    """How far a run is: cells done of all, share of this run's work, seconds left (None while nothing tells)."""
+    """How far a run has come.
+
+    Parameters
+    ----------
+    done, total : int
+        Cells that have a result, and all cells that were asked for.
+    share : float
+        Share of this run's work that is done, from 0 to 1.
+    seconds_left : float or None
+        Estimate; None before the first cell is done.
+    record : dict, optional
+        The cell that has just finished.
+    """
 
     done: int
     total: int
@@ -50,7 +62,17 @@ Progress = Callable[[Tick], None]
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did: cells asked for, cells that had results before, and what became of the others."""
+    """What a run did.
+
+    Parameters
+    ----------
+    total : int
+        Cells that were asked for.
+    before : int
+        Cells that already had a result.
+    ok, failed, timeout : int
+        What became of the others.
+    """
 
     total: int
     before: int
@@ -74,17 +96,52 @@ def reproduce(
     retry: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Run what the paper ran; every finished cell is a line of ``out``/results.jsonl.
+    """Run the paper's experiments. Finished cells are stored at once, and a second call runs only what is missing.
 
-    names: experiments (``EXPERIMENTS``), or "all".
-    sizes, repeats: numbers of nodes among the paper's five (None: all), tables for each.
-    recipe: "printed", "released" or "both". standardize: False, True or "both".
-    methods: names from ``METHODS``; None takes the default ones. Chance and sorting by variance always come along.
-    jobs: cells side by side, None for one a processor; on a cluster all its threads.
-    cell_timeout: seconds after which a cell is stopped and recorded as such; None waits for ever.
-    scheduler: address of a Dask scheduler whose workers run the cells.
-    retry: run cells that failed or ran out of time again; finished ones never are.
-    progress: called with a :class:`Tick` at the start and after every cell.
+    Parameters
+    ----------
+    names : str or sequence of str
+        Names in ``EXPERIMENTS``, or "all".
+    out : path
+        Folder of the results.
+    sizes : sequence of int, optional
+        Numbers of nodes, some of the paper's five; by default all.
+    repeats : int
+        Tables for each setting.
+    recipe : {"printed", "released", "both"}
+        The formulas that the paper prints, or those of the authors' script.
+    standardize : bool or "both"
+        Whether the columns are standardised.
+    methods : sequence of str, optional
+        Names in ``METHODS``; by default those that are marked so. Chance and sorting by variance are always added.
+    jobs : int, optional
+        Cells that run at the same time; by default one for each processor. On a cluster, all its threads are used.
+    cell_timeout : float, optional
+        Seconds after which a cell is stopped and recorded as timed out; None sets no limit.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers run the cells.
+    retry : bool
+        Whether to run cells again that failed or timed out.
+    progress : callable, optional
+        Called with a :class:`Tick` at the start and after every cell.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    InputError
+        If a name or an option is unknown, or another run is writing to ``out``.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC".
+
+    Examples
+    --------
+    >>> reproduce("table-tanh", sizes=[10], repeats=2, methods=["ot"], out="results")  # doctest: +SKIP
+    Summary(total=8, before=0, ok=8, failed=0, timeout=0)
     """
     if cell_timeout is not None and not cell_timeout > 0:
         raise InputError(f"the time limit of a cell must be a positive number of seconds, not {cell_timeout!r}")
@@ -106,12 +163,28 @@ def reproduce(
 
 
 def latest(records: Iterable[Record]) -> dict[str, Record]:
-    """The last record of each cell, by the cell's key."""
+    """The last record of each cell.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        From :func:`read_results`.
+
+    Returns
+    -------
+    dict of str to dict
+        By the key of the cell.
+
+    Examples
+    --------
+    >>> latest([])
+    {}
+    """
     return {Cell(**record["cell"]).key: record for record in records}
 
 
 def _silent(tick: Tick) -> None:
-    """Nobody wants to know."""
+    """Report nothing."""
 
 
 def _scales(standardize: bool | str) -> tuple[str, ...]:
@@ -122,7 +195,7 @@ def _scales(standardize: bool | str) -> tuple[str, ...]:
 
 
 class _Run:
-    """The cells of one call: which are still to do, what came of the others, and how long the rest may take."""
+    """The cells of one call: which are still to be run, the results of the others, and the time that is left."""
 
     def __init__(
         self, store: Store, cells: Sequence[Cell], timeout: float | None, tell: Progress, *, retry: bool
@@ -151,7 +224,7 @@ class _Run:
         self._forecast = _Forecast([group[0] for group in self._groups.values()], timeout)
 
     def all(self, crew: _Crew) -> None:
-        """Run what is pending, no more at a time than the crew can take, and write each result as it comes."""
+        """Run what is pending, as many cells at a time as the crew has places, and write each result at once."""
         self._forecast.places = crew.places
         self._report(None)
         waiting = iter(self._groups.values())
@@ -174,7 +247,7 @@ class _Run:
         return Summary(self._total, self._before, self._counts["ok"], self._counts["failed"], self._counts["timeout"])
 
     def _without_running(self, cell: Cell) -> Record | None:
-        """A result that is already there under another experiment, or a row that ends because it ran out of time."""
+        """A result that another experiment already has, or a timeout because smaller tables have timed out before."""
         if cell.work in self._by_work:
             twin = self._by_work[cell.work]
             return twin | {"computed_for": twin["cell"]["experiment"]}
@@ -203,7 +276,7 @@ class _Run:
 
 
 class _Forecast:
-    """How long the rest may take: declared costs, corrected for each method by what its cells took so far."""
+    """How long the rest may take: declared costs, corrected for each method by the time its cells took so far."""
 
     def __init__(self, cells: Sequence[Cell], timeout: float | None) -> None:
         self.places = 1
@@ -216,7 +289,7 @@ class _Forecast:
         self._began = time.perf_counter()
 
     def count(self, cell: Cell, seconds: float | None) -> None:
-        """A cell is done; None is one that nobody had to run, or that broke."""
+        """Count a cell as done; ``seconds`` is None if it was not run, or failed."""
         expected = self._expected(cell)
         self._left[cell.method] -= expected
         if seconds is not None:
@@ -224,11 +297,11 @@ class _Forecast:
             self._taken[cell.method] += HANDING_OVER + seconds
 
     def outlook(self) -> tuple[float, float | None]:
-        """Share of the time that is over, and seconds left; 0 and None before anything tells."""
+        """Share of the time that has passed, and seconds left; 0 and None before the first cell is done."""
         elapsed = time.perf_counter() - self._began
         if not self._taken:
             return 0.0, None
-        # Seconds of work a second: one a place at first, while children still start, then as measured.
+        # Seconds of work per second: at first one for each place, while children are still starting, then as measured.
         pace = (self.places * _SETTLING + sum(self._taken.values())) / (_SETTLING + elapsed)
         left = sum(self._left_of(method) for method in self._left) / pace
         return elapsed / (elapsed + left), left
@@ -242,17 +315,17 @@ class _Forecast:
 
 
 def _same_settings(cell: Cell, record: Record) -> bool:
-    """A record made by other declarations is no result of this cell."""
+    """Whether a record was made with the settings that are declared now."""
     return bool(record["settings"] == cell.settings)
 
 
 def _row(cell: Cell) -> tuple[Any, ...]:
-    """A method on one kind of data and one size: what a time-out says something about."""
+    """A method on one kind of data and one size, for which timeouts are counted."""
     return cell.method, cell.model, cell.nodes, cell.recipe, cell.standardized
 
 
 def _outcome(future: Future[dict[str, Any]], cell: Cell) -> Record:
-    """The record, or what kept it from being made; a machine of the cluster may be gone."""
+    """The record, or the reason why there is none; a machine of the cluster may have gone."""
     try:
         return future.result()
     except InterruptedRunError:
@@ -263,7 +336,7 @@ def _outcome(future: Future[dict[str, Any]], cell: Cell) -> Record:
 
 
 class _Crew(AbstractContextManager["_Crew"]):
-    """Who runs cells: ``places`` at a time."""
+    """What runs the cells, ``places`` at a time."""
 
     places: int
 
@@ -272,7 +345,7 @@ class _Crew(AbstractContextManager["_Crew"]):
 
 
 class _LocalCrew(_Crew):
-    """Child processes of this one."""
+    """Child processes on this machine."""
 
     def __init__(self, jobs: int | None) -> None:
         self.places = check_count("jobs", count_threads() if jobs is None else jobs)

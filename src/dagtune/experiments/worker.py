@@ -82,7 +82,7 @@ class Workers:
                 child = self._idle.pop()
                 if child.alive:
                     return child
-                self._all.discard(child)  # died between two cells: no cell's fault
+                self._all.discard(child)  # died between two cells, so no cell is to blame
             child = _Child()
             self._all.add(child)
             return child
@@ -110,7 +110,7 @@ class _Child:
         return self._process.poll() is None
 
     def ask(self, cell: Cell, timeout: float | None) -> dict[str, Any]:
-        """The child's answer, or what is to be said about its silence. The clock starts after the child's imports."""
+        """The child's answer, or the reason why there is none. The time limit starts after the child's imports."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -167,7 +167,7 @@ _on_this_machine = Workers()
 
 
 def run_on_cluster(cell: Mapping[str, Any], timeout: float | None) -> dict[str, Any]:
-    """What a Dask worker calls: the cell in a child of its own, as at home."""
+    """What a Dask worker calls: run the cell in a child process, as on a single machine."""
     return _on_this_machine.run(Cell(**cell), timeout)
 
 
@@ -177,7 +177,7 @@ def run_on_cluster(cell: Mapping[str, Any], timeout: float | None) -> dict[str, 
 def _serve() -> None:
     """Answer cells until the input ends."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever a library prints must not be taken for an answer
+    os.dup2(2, 1)  # what a library prints must not be mistaken for an answer
     from dagtune.experiments.measure import measure
     from dagtune.learners import METHODS
 
@@ -195,13 +195,13 @@ def _serve() -> None:
         answer: dict[str, Any]
         try:
             answer = {"status": "ok"} | measure(cell)
-        except BaseException as error:  # gadjid's panics are no Exception
+        except BaseException as error:  # gadjid's panics are not derived from Exception
             answer = {"status": "failed", "reason": _one_line(error)}
         answers.write(json.dumps(answer | {"peak_mib": _peak_mib(), "versions": _versions()}, allow_nan=False) + "\n")
 
 
 def _listen(cells: queue.Queue[str]) -> None:
-    """Hand on what is asked; the end of the input is the end of the parent, and of this process."""
+    """Pass lines on. The input ends when the parent does, and then this process ends too."""
     for line in sys.stdin:
         cells.put(line)
     os._exit(0)
@@ -213,7 +213,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _forget_peak() -> None:
-    """Let Linux count this process's peak memory anew; elsewhere the peak is that of the process's whole life."""
+    """Reset the peak memory that Linux reports for this process; elsewhere it covers the whole life of the process."""
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 
@@ -253,7 +253,7 @@ def _commit(home: Path) -> str | None:
         return subprocess.run(["git", "-C", str(home), *words], capture_output=True, text=True, check=True).stdout
 
     try:
-        git("ls-files", "--error-unmatch", "__init__.py")  # an installed copy inside somebody's checkout is not his
+        git("ls-files", "--error-unmatch", "__init__.py")  # an installed copy inside another checkout does not count
         changed = "+changes" if git("status", "--porcelain", "--", ".").strip() else ""
         return git("rev-parse", "--short=12", "HEAD").strip() + changed
     except (OSError, subprocess.CalledProcessError):

@@ -16,18 +16,17 @@ from scipy import stats
 
 from dagtune.engine.dependence import Dependence, measure_dependence
 from dagtune.knowledge import Knowledge
-from dagtune.ot.optimal import check_selection, pair_vector, select_skeleton
+from dagtune.ot.losses import pair_vector
+from dagtune.ot.optimal import check_selection, select_skeleton
+from dagtune.ot.released import add_edges_released, delete_edges_released, resolve_two_cycles
 from dagtune.ot.tuning import (
     READINGS,
     SCORES,
     add_edges,
-    add_edges_released,
     apply_knowledge,
     delete_edges,
-    delete_edges_released,
     edge_scores,
     formalize,
-    resolve_two_cycles,
 )
 from dagtune.progress import Clock, Progress, silent
 from dagtune.result import Change, Result
@@ -51,7 +50,7 @@ __all__ = [
 Phases = dict[str, np.ndarray]
 
 
-#: What ``preset`` decides unless the caller does. Kernel is the caller's in both.
+#: What ``preset`` decides unless the caller does. Neither decides the kernel.
 PRESETS = {
     "paper": {"bandwidth": "median", "solver": "exact"},
     "released": {"bandwidth": "unit", "solver": "released"},
@@ -69,9 +68,21 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class Rules:
-    """What the two phases are told: how to select, how to read the rules, and what is known beforehand.
+    """How the two phases select and compare, and what is known beforehand.
 
-    ``required`` and ``forbidden`` are boolean (d, d) matrices, ``A[i, j]`` meaning ``i -> j``.
+    Parameters
+    ----------
+    required, forbidden : ndarray of bool, shape (d, d)
+        Known edges and known non-edges; ``A[i, j]`` means ``i -> j``.
+    preset, solver, penalty, n_pairs, alpha, deletion, edge_score, solver_options
+        As in :class:`dagtune.OptimalTuning`.
+    rng : int or Generator, optional
+        Seed of the Gumbel solvers.
+
+    Raises
+    ------
+    InputError
+        If an option is unknown, or two options contradict each other.
     """
 
     required: np.ndarray
@@ -111,7 +122,37 @@ class Rules:
 
 
 def as_paper(dependence: Dependence, rules: Rules, tell: Progress = silent) -> tuple[Phases, list[Change]]:
-    """Section IV and Algorithm 1: the graph after each phase, and every change from the first to the last."""
+    """The two phases of Section IV and Algorithm 1.
+
+    Parameters
+    ----------
+    dependence : Dependence
+        HSIC of first and second order, from :func:`dagtune.measure_dependence`.
+    rules : Rules
+    tell : callable
+        Called as ``tell(phase, share)`` after each phase.
+
+    Returns
+    -------
+    phases : dict of str to ndarray of bool, shape (d, d)
+        The graph after each phase.
+    changes : list of Change
+        Every change from the first graph to the last.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC".
+
+    Examples
+    --------
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> nothing = np.zeros((3, 3), dtype=bool)
+    >>> phases, changes = as_paper(dependence, Rules(nothing, nothing))
+    >>> list(phases)
+    ['optimal', 'knowledge', 'deletion', 'addition', 'formalization']
+    """
     skeleton = rules.select(dependence)
     tell("optimal", 1.0)
     informed, known = apply_knowledge(skeleton, rules.required, rules.forbidden)
@@ -126,7 +167,33 @@ def as_paper(dependence: Dependence, rules: Rules, tell: Progress = silent) -> t
 
 
 def as_released(dependence: Dependence, rules: Rules, tell: Progress = silent) -> tuple[Phases, list[Change]]:
-    """The released script's rules, on the upper triangle of the skeleton; then the cycles it leaves are broken."""
+    """The rules of the released script, on the upper triangle of the skeleton; then the remaining cycles are broken.
+
+    Parameters
+    ----------
+    dependence : Dependence
+        HSIC of first and second order, from :func:`dagtune.measure_dependence`.
+    rules : Rules
+    tell : callable
+        Called as ``tell(phase, share)`` after each phase.
+
+    Returns
+    -------
+    phases : dict of str to ndarray of bool, shape (d, d)
+        The graph after each phase.
+    changes : list of Change
+        Every change from the first graph to the last.
+
+    Examples
+    --------
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> nothing = np.zeros((3, 3), dtype=bool)
+    >>> phases, changes = as_released(dependence, Rules(nothing, nothing, preset="released"))
+    >>> list(phases)
+    ['optimal', 'knowledge', 'deletion', 'addition', 'two-cycles', 'formalization']
+    """
     skeleton = np.triu(rules.select(dependence))  # a < b present means a -> b
     tell("optimal", 1.0)
     informed, known = apply_knowledge(skeleton, rules.required, rules.forbidden)
@@ -142,7 +209,33 @@ def as_released(dependence: Dependence, rules: Rules, tell: Progress = silent) -
 
 
 def two_phases(dependence: Dependence, rules: Rules, tell: Progress = silent) -> tuple[Phases, list[Change]]:
-    """The optimal and the tuning phase, by the preset's rules."""
+    """The optimal and the tuning phase, by the rules of the preset.
+
+    Parameters
+    ----------
+    dependence : Dependence
+        HSIC of first and second order, from :func:`dagtune.measure_dependence`.
+    rules : Rules
+    tell : callable
+        Called as ``tell(phase, share)`` after each phase.
+
+    Returns
+    -------
+    phases : dict of str to ndarray of bool, shape (d, d)
+        The graph after each phase.
+    changes : list of Change
+        Every change from the first graph to the last.
+
+    Examples
+    --------
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> nothing = np.zeros((3, 3), dtype=bool)
+    >>> phases, changes = two_phases(dependence, Rules(nothing, nothing))
+    >>> int(phases["optimal"].sum())  # the skeleton has all pairs, in both directions
+    6
+    """
     return (as_paper if rules.preset == "paper" else as_released)(dependence, rules, tell)
 
 
@@ -172,19 +265,45 @@ def optimal_tuning(
 ) -> Result:
     """Learn a DAG from a table by the OT algorithm; the result holds every step.
 
-    Parameters are those of :class:`dagtune.OptimalTuning`, with ``rng`` for its ``random_state``.
+    Parameters
+    ----------
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data.
+    preset, kernel, bandwidth, solver, penalty, n_pairs, alpha, deletion, edge_score, order, combine
+        As in :class:`dagtune.OptimalTuning`.
+    knowledge, engine, memory, threads, drop_constant, solver_options, time_limit, progress
+        As in :class:`dagtune.OptimalTuning`.
+    rng : int or Generator, optional
+        Seed of the Gumbel solvers; :class:`dagtune.OptimalTuning` calls it ``random_state``.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If the table or an option can't be used.
+    TimeLimitError
+        If ``time_limit`` is over before the result is there.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC".
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(300, 2))
+    >>> optimal_tuning(np.column_stack([x, x.sum(axis=1) + rng.normal(size=300)])).phases
+    ('optimal', 'deletion', 'addition', 'formalization')
     """
     clock = Clock("ot", time_limit, progress)
     settled = PRESETS[check_choice("preset", preset, PRESETS)]
     if preset == "released" and order != 2:
         raise InputError(f"preset='released' has no rules for order={order!r}: use order=2, or preset='paper'")
     bandwidth = settled["bandwidth"] if bandwidth is None else bandwidth
-    table = read_table(X, drop_constant=drop_constant)
-    if table.categorical:
-        raise InputError(
-            f"column {table.categorical[0]!r} is categorical, and OT measures numbers only: drop it, or use "
-            "ConditionalTuning"
-        )
+    table = _read_numbers(X, drop_constant)
     known = Knowledge.of(knowledge)
     rules = Rules(
         *known.matrices(table.names),
@@ -222,33 +341,51 @@ def optimal_tuning(
         opening_words="HSIC is",
         assumptions=ASSUMPTIONS,
         warnings=(*table.left_out(), *notes, *_warnings(table, dependence)),
-        settings={
-            "learner": "optimal-tuning",
-            "preset": preset,
-            "kernel": dependence.kernel,
-            "bandwidth": plain(bandwidth),
-            "solver": rules.solver,
-            "penalty": plain(penalty),
-            "n_pairs": plain(n_pairs),
-            "alpha": plain(alpha),
-            "deletion": deletion,
-            "edge_score": edge_score,
-            "order": plain(order),
-            "combine": combine,
-            "engine": dependence.engine,
-            "knowledge": known.as_mapping(),
-            "rows": table.count,
-            "seed": int(rng) if isinstance(rng, (int, np.integer)) else None,
-        },
+        settings=_settings(rules, dependence, bandwidth=bandwidth, order=order, known=known),
     )
 
 
-#: Kernels that kernel="auto" chooses among; of equals the first.
+def _read_numbers(X: Any, drop_constant: bool) -> Table:
+    """The table; categories are refused."""
+    table = read_table(X, drop_constant=drop_constant)
+    if table.categorical:
+        raise InputError(
+            f"column {table.categorical[0]!r} is categorical, and OT measures numbers only: drop it, or use "
+            "ConditionalTuning"
+        )
+    return table
+
+
+def _settings(
+    rules: Rules, dependence: Dependence, *, bandwidth: str | float, order: int, known: Knowledge
+) -> dict[str, Any]:
+    """What was asked for, as plain values that the result stores."""
+    return {
+        "learner": "optimal-tuning",
+        "preset": rules.preset,
+        "kernel": dependence.kernel,
+        "bandwidth": plain(bandwidth),
+        "solver": rules.solver,
+        "penalty": plain(rules.penalty),
+        "n_pairs": plain(rules.n_pairs),
+        "alpha": plain(rules.alpha),
+        "deletion": rules.deletion,
+        "edge_score": rules.edge_score,
+        "order": plain(order),
+        "combine": dependence.combine,
+        "engine": dependence.engine,
+        "knowledge": known.as_mapping(),
+        "rows": dependence.n_samples,
+        "seed": int(rules.rng) if isinstance(rules.rng, (int, np.integer)) else None,
+    }
+
+
+#: Kernels that kernel="auto" chooses among; if two are equally good, the first is taken.
 AUTO_KERNELS = ("gaussian", "sigmoid")
 
 
 def _measure(table: Table, kernel: Any, **how: Any) -> tuple[Dependence, list[str]]:
-    """Dependence by the kernel asked for, or chosen, and what is to be said about the choice."""
+    """Dependence by the kernel asked for, or by the best one for "auto", and a note about that choice."""
     if isinstance(kernel, str) and kernel == "auto":
         dependence, choice = choose_kernel(table, **how)
         return dependence, [choice]
@@ -256,10 +393,30 @@ def _measure(table: Table, kernel: Any, **how: Any) -> tuple[Dependence, list[st
 
 
 def choose_kernel(X: Any, **how: Any) -> tuple[Dependence, str]:
-    """Dependence by the kernel under which most triples gain, and a sentence that says so.
+    """Dependence by the kernel for which :func:`gaining_share` is largest, and a sentence that says so.
 
-    The tuning phase can only read what :func:`gaining_share` counts, so the kernel that shows most of it is taken. The
-    truth plays no part. docs/ot.md has what this was measured to be worth.
+    The tuning phase works with triples in which a sum says more than its parts, so the kernel that shows most of them
+    is taken. docs/ot.md says how much this was measured to help.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data.
+    how
+        Keywords of :func:`dagtune.measure_dependence`, without ``kernel``.
+
+    Returns
+    -------
+    dependence : Dependence
+    sentence : str
+        Which kernel was chosen, and the share under each.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence, sentence = choose_kernel(np.column_stack([x, x.sum(axis=1)]))
+    >>> dependence.kernel in AUTO_KERNELS
+    True
     """
     measured = [measure_dependence(X, kernel=kernel, **how) for kernel in AUTO_KERNELS]
     shares = [gaining_share(dependence) for dependence in measured]
@@ -271,7 +428,23 @@ def choose_kernel(X: Any, **how: Any) -> tuple[Dependence, str]:
 
 
 def gaining_share(dependence: Dependence) -> float:
-    """Share of triples i, j < k with ``S_ijk > max(F_ij, F_ik)``, of which Proposition 4 (b) speaks; 0 if no triple."""
+    """Share of the triples i, j < k for which ``S_ijk > max(F_ij, F_ik)``, the case of Proposition 4 (b).
+
+    Parameters
+    ----------
+    dependence : Dependence
+
+    Returns
+    -------
+    float
+        0.0 if there are fewer than three variables.
+
+    Examples
+    --------
+    >>> from dagtune import measure_dependence
+    >>> gaining_share(measure_dependence(np.random.default_rng(0).normal(size=(50, 2))))
+    0.0
+    """
     d = len(dependence.first)
     gains = []
     for i in range(d):
@@ -283,7 +456,7 @@ def gaining_share(dependence: Dependence) -> float:
 
 
 def _warnings(table: Table, dependence: Dependence) -> list[str]:
-    """What the data say against the assumptions, as far as one look at the columns can tell."""
+    """Signs in the data that the assumptions may not hold."""
     values, names = table.values, [printable(name) for name in table.names]
     found = list(dependence.notes)
     if few_rows(len(values)):
@@ -292,8 +465,8 @@ def _warnings(table: Table, dependence: Dependence) -> list[str]:
     wide, narrow = int(spread.argmax()), int(spread.argmin())
     if spread[wide] > 10 * spread[narrow]:
         found.append(
-            f"{names[wide]} varies {spread[wide] / spread[narrow]:.3g} times as much as {names[narrow]}: a sum of the "
-            "two is the first alone; rescale the columns unless their units are comparable"
+            f"{names[wide]} varies {spread[wide] / spread[narrow]:.3g} times as much as {names[narrow]}: in a sum of "
+            "the two the second is lost; rescale the columns unless their units are comparable"
         )
     negative = int((pair_vector(dependence.first) < 0).sum())
     if negative:
@@ -302,7 +475,7 @@ def _warnings(table: Table, dependence: Dependence) -> list[str]:
         sample = values[np.linspace(0, len(values) - 1, min(len(values), 5000)).astype(int)]
         varied = sample[:, sample.std(axis=0) > 0]
         if varied.shape[1] and (stats.normaltest(varied).pvalue > 0.05).all():
-            found.append("every column looks Gaussian: if effects are linear too, no method can tell directions")
+            found.append("every column looks Gaussian: if effects are linear too, no method can find directions")
         few = [name for name, column in zip(names, sample.T) if len(np.unique(column)) <= 5]
         if few:
             found.append(f"columns with at most 5 distinct values ({', '.join(few[:5])}): additive noise is doubtful")

@@ -1,75 +1,19 @@
-"""The optimal phase: which pairs enter the skeleton, by problem (10) of the paper.
-
-The pairs e = 1..s, s = d (d - 1) / 2, stand in lexicographic order (0, 1), (0, 2), ..., with first order HSIC ``A_e``.
-W is s x s with one-hot rows, written here as ``picks``: row r picks pair ``picks[r]``. A pair some row picks is kept.
-Problem (10) is::
-
-    minimise over W   ||(1 - W) A||_2^2 + penalty ||W||_2        (1: the all-ones matrix; ||W||_2: the spectral norm)
-
-A row that picks e costs ``c_e = (sum A - A_e)^2``, and ``W^T W`` is diagonal with the counts of the picks, so
-``||W||_2 = sqrt(largest count)``: the first term wants every row on the cheapest pair, the second wants them spread.
-"""
+"""The optimal phase: which pairs enter the skeleton, by problem (10) of the paper (see :mod:`dagtune.ot.losses`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from dagtune.validation import InputError, check_choice, check_count, format_bytes, parse_memory
+from dagtune.ot.gumbel import solve_gumbel, solve_gumbel_released
+from dagtune.ot.losses import pair_vector, row_costs_of
+from dagtune.validation import InputError, check_choice, check_count
 
-__all__ = [
-    "SOLVERS",
-    "GumbelFit",
-    "check_selection",
-    "count_for_penalty",
-    "pair_vector",
-    "penalty_for_count",
-    "released_loss",
-    "select_skeleton",
-    "selection_loss",
-    "solve_exact",
-    "solve_gumbel",
-    "solve_gumbel_released",
-]
+__all__ = ["SOLVERS", "check_selection", "count_for_penalty", "penalty_for_count", "select_skeleton", "solve_exact"]
 
 #: The closed form, the paper's solver, and the released script's, which solves another problem.
 SOLVERS = ("exact", "gumbel", "released")
-
-
-def pair_vector(first: np.ndarray) -> np.ndarray:
-    """The s = d (d - 1) / 2 numbers above the diagonal of a symmetric (d, d) matrix, pairs in lexicographic order."""
-    return first[np.triu_indices(len(first), 1)]
-
-
-def selection_loss(picks: np.ndarray, A: np.ndarray, penalty: float) -> float:
-    """Loss of problem (10): ``||(1 - W) A||_2^2 + penalty ||W||_2``.
-
-    ``picks`` is W as the (s,) column that each row picks, or W itself, (s, s) with one-hot rows.
-    """
-    picks = _as_picks(picks, len(A))
-    return float(((A.sum() - A[picks]) ** 2).sum() + penalty * np.sqrt(np.bincount(picks).max()))
-
-
-def released_loss(picks: np.ndarray, A: np.ndarray) -> float:
-    """Loss of the released script: ``-A.w + 0.01 ||w||_2^2 / 2``, w the share of rows that pick each pair."""
-    picks = _as_picks(picks, len(A))
-    w = np.bincount(picks, minlength=len(A)) / len(A)
-    return float(-A @ w + 0.005 * w @ w)
-
-
-def _as_picks(picks: np.ndarray, s: int) -> np.ndarray:
-    picks = np.asarray(picks)
-    if picks.ndim == 2:
-        if picks.shape != (s, s) or not np.array_equal(np.sort(picks, axis=1), np.eye(s)[np.full(s, s - 1)]):
-            raise InputError(f"W must be {s} x {s} with one 1 in each row and 0 elsewhere")
-        return picks.argmax(axis=1)
-    if picks.shape != (s,) or not np.issubdtype(picks.dtype, np.integer) or picks.min() < 0 or picks.max() >= s:
-        raise InputError(f"picks must be {s} whole numbers from 0 to {s - 1}: the pair each row picks")
-    return picks
 
 
 def select_skeleton(
@@ -83,13 +27,52 @@ def select_skeleton(
     rng: Any = None,
     **solver_options: Any,
 ) -> np.ndarray:
-    """Symmetric boolean (d, d) skeleton of a symmetric (d, d) matrix ``first`` of first order HSIC.
+    """The skeleton: which pairs of variables are connected.
 
-    One of three says how many pairs are kept: ``penalty`` (problem (10), by ``solver``), ``n_pairs`` (that many of the
-    pairs with smallest c_e, or that share of them if it is a fraction below 1), or ``alpha`` (those whose independence
-    ``pvalues`` rejects at that level). By default all are kept: the optimum of problem (10) once the penalty is large
-    enough. docs/ot.md says why. The Gumbel solver gets the penalty that has the count asked for as its optimum. The
-    released solver takes none of the three.
+    One of ``penalty``, ``n_pairs`` and ``alpha`` says how many pairs are kept. By default all are: that is the optimum
+    of problem (10) once the penalty is large enough, and docs/ot.md says why it is the default.
+
+    Parameters
+    ----------
+    first : ndarray, shape (d, d)
+        First order HSIC; symmetric.
+    penalty : float, optional
+        Penalty of problem (10), at least 0.
+    n_pairs : int or float, optional
+        Keep so many pairs, or this share of them, those of smallest cost c_e first.
+    alpha : float, optional
+        Keep the pairs whose p-value is at most ``alpha``.
+    pvalues : ndarray, shape (d, d), optional
+        p-values of independence, for ``alpha``.
+    solver : {"exact", "gumbel", "released"}
+        How problem (10) is solved. "gumbel" gets the penalty whose optimum has ``n_pairs`` pairs. "released" solves the
+        script's own problem and takes none of ``penalty``, ``n_pairs`` and ``alpha``.
+    rng : int or Generator, optional
+        Seed of the Gumbel solvers.
+    solver_options
+        Keywords of :func:`solve_gumbel` or :func:`solve_gumbel_released`.
+
+    Returns
+    -------
+    ndarray of bool, shape (d, d)
+        Symmetric.
+
+    Raises
+    ------
+    InputError
+        If more than one of the three is given, or a value makes no sense.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC", problem (10).
+
+    Examples
+    --------
+    >>> first = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.1], [0.9, 0.1, 1.0]])
+    >>> select_skeleton(first, n_pairs=1)
+    array([[False, False,  True],
+           [False, False, False],
+           [ True, False, False]])
     """
     check_selection(solver, penalty, n_pairs, alpha)
     A, d = pair_vector(first), len(first)
@@ -104,18 +87,33 @@ def select_skeleton(
         return _skeleton(solve_gumbel(A, aim, rng=rng, **solver_options).picks, d)
     if penalty is not None:
         return _skeleton(solve_exact(A, check_penalty(penalty)), d)
-    return _skeleton(np.argsort(_costs(A), kind="stable")[: pair_count(n_pairs, len(A))], d)
+    return _skeleton(np.argsort(row_costs_of(A), kind="stable")[: pair_count(n_pairs, len(A))], d)
 
 
 def check_selection(solver: Any, penalty: Any, n_pairs: Any, alpha: Any) -> None:
-    """Refuse what can not be meant, before anything is measured."""
+    """Check the options of :func:`select_skeleton`, before anything is measured.
+
+    Parameters
+    ----------
+    solver, penalty, n_pairs, alpha
+        As in :func:`select_skeleton`.
+
+    Raises
+    ------
+    InputError
+        If more than one of the last three is given, or a value makes no sense.
+
+    Examples
+    --------
+    >>> check_selection("exact", penalty=None, n_pairs=3, alpha=None)
+    """
     check_choice("solver", solver, SOLVERS)
     given = {"penalty": penalty, "n_pairs": n_pairs, "alpha": alpha}
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) > 1:
-        raise InputError(f"{' and '.join(chosen)} both say how many pairs to keep: give one of them")
+        raise InputError(f"{' and '.join(chosen)} both say how many pairs to keep: pass only one of them")
     if chosen and solver == "released":
-        raise InputError(f"solver='released' takes no {chosen[0]}: the script's loss has none; use solver='exact'")
+        raise InputError(f"solver='released' takes no {chosen[0]}: use solver='exact'")
     if penalty is not None:
         check_penalty(penalty)
     pair_count(n_pairs, 1)
@@ -149,21 +147,13 @@ def _skeleton(pairs: np.ndarray, d: int) -> np.ndarray:
     return skeleton | skeleton.T
 
 
-# Exact ---------------------------------------------------------------------------------------------------------------
-
-
-def _costs(A: np.ndarray) -> np.ndarray:
-    """``c_e = (sum A - A_e)^2``. Cheapest is largest where A >= 0; the sigmoid kernel can make A negative."""
-    return (A.sum() - A) ** 2
-
-
 def _losses_by_cap(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each cap m = 1..s on the counts: the least sum of row costs, the pairs that keeps; and all pairs by cost.
+    """For each cap m = 1..s on the counts, the smallest sum of row costs and its number of pairs; all pairs by cost.
 
     With at most m rows on a pair, the best W puts m rows on each of the cheapest pairs and the rest on the next one.
     """
-    order = np.argsort(_costs(A), kind="stable")
-    cheapest = _costs(A)[order]
+    order = np.argsort(row_costs_of(A), kind="stable")
+    cheapest = row_costs_of(A)[order]
     before = np.concatenate([[0.0], np.cumsum(cheapest)])
     caps = np.arange(1, len(A) + 1)
     full, rest = np.divmod(len(A), caps)
@@ -171,9 +161,25 @@ def _losses_by_cap(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def solve_exact(A: np.ndarray, penalty: float) -> np.ndarray:
-    """Picks (s,) of an optimal W of problem (10), in O(s log s): sort by c_e, scan the cap on the counts.
+    """Solve problem (10) exactly in O(s log s): sort the pairs by c_e and try every cap on the counts.
 
-    Of equally good caps the smallest, which keeps the most pairs.
+    Parameters
+    ----------
+    A : ndarray, shape (s,)
+        First order HSIC of the pairs, from :func:`pair_vector`.
+    penalty : float
+
+    Returns
+    -------
+    ndarray of int, shape (s,)
+        The pair that each row of an optimal W picks. Of several optima, the one that keeps most pairs.
+
+    Examples
+    --------
+    >>> solve_exact(np.array([0.1, 0.5, 0.3]), penalty=0.0)
+    array([1, 1, 1])
+    >>> solve_exact(np.array([0.1, 0.5, 0.3]), penalty=10.0)
+    array([1, 2, 0])
     """
     row_costs, _, order = _losses_by_cap(A)
     caps = np.arange(1, len(A) + 1)
@@ -182,15 +188,52 @@ def solve_exact(A: np.ndarray, penalty: float) -> np.ndarray:
 
 
 def count_for_penalty(A: np.ndarray, penalty: float) -> int:
-    """How many pairs the optimum of problem (10) keeps."""
+    """How many pairs the optimum of problem (10) keeps.
+
+    Parameters
+    ----------
+    A : ndarray, shape (s,)
+        First order HSIC of the pairs, from :func:`pair_vector`.
+    penalty : float
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> count_for_penalty(np.array([0.1, 0.5, 0.3]), penalty=10.0)
+    3
+    """
     return len(np.unique(solve_exact(A, penalty)))
 
 
 def penalty_for_count(A: np.ndarray, count: int) -> float:
-    """A penalty whose optimum keeps ``count`` pairs; not every count can be reached.
+    """A penalty whose optimum keeps ``count`` pairs.
 
-    The optimum is the lower envelope of the lines ``row cost + penalty sqrt(m)`` over the caps m: each cap on the
-    envelope rules between two penalties, and this gives the middle (or twice the last).
+    The optimum is the lower envelope of the lines ``row cost + penalty sqrt(m)`` over the caps m. Each cap on the
+    envelope is optimal between two penalties, whose mean this is (or twice the smaller, if there is no larger one).
+
+    Parameters
+    ----------
+    A : ndarray, shape (s,)
+        First order HSIC of the pairs, from :func:`pair_vector`.
+    count : int
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InputError
+        If no penalty keeps exactly so many.
+
+    Examples
+    --------
+    >>> A = np.array([0.1, 0.5, 0.3])
+    >>> count_for_penalty(A, penalty_for_count(A, 2))
+    2
     """
     row_costs, counts, _ = _losses_by_cap(A)
     roots = np.sqrt(np.arange(1, len(A) + 1))
@@ -202,145 +245,3 @@ def penalty_for_count(A: np.ndarray, count: int) -> float:
         if low < high:
             return float(2 * low + (low == 0) if np.isinf(high) else (low + high) / 2)
     raise InputError(f"no penalty keeps exactly {count} of {len(A)} pairs: use n_pairs={count}")
-
-
-# Gumbel --------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class GumbelFit:
-    """Picks of the W that was kept, its loss, and the loss of the W drawn at each step."""
-
-    picks: np.ndarray
-    loss: float
-    losses: np.ndarray
-
-
-#: The spectral norm of W is the limit of the Schatten norms ``(sum_e count_e^p)^(1 / 2p)``. Its own gradient moves only
-#: the rows on the fullest pair; a finite p moves all crowded ones. Of 4, 8, 16 and infinity, 8 came closest.
-_SCHATTEN = 8.0
-#: Logits, two Adam moments, noise, soft and hard W, gradient, one to spare: float32 arrays of s x s.
-_ARRAYS = 8
-
-
-def solve_gumbel(
-    A: np.ndarray,
-    penalty: float,
-    *,
-    rng: Any = None,
-    steps: int = 2000,
-    rate: float = 0.2,
-    tau: tuple[float, float] = (1.0, 0.85),
-    memory: str | int = "4GiB",
-) -> GumbelFit:
-    """Problem (10) as the paper solves it: Gumbel-softmax rows, straight-through gradient, Adam, annealed temperature.
-
-    Row r of W is ``softmax((log pi_r + g) / tau)`` with Gumbel noise g; forward its argmax counts as one-hot, backward
-    the softmax is differentiated. ``tau`` falls geometrically from the first to the last value. Of all W drawn, and the
-    argmax of the logits at the end, the best is kept. The loss is divided by that of a random W, so that the scale of
-    the data does not matter to Adam.
-    """
-    scale = float(_costs(A).sum() + penalty) or 1.0
-    schedule = _Schedule(steps, rate, tau, spread=0.01)
-    best, last, losses = _descend(A / np.sqrt(scale), penalty / scale, schedule, rng, memory, released=False)
-    picks = min((best, last), key=lambda picks: selection_loss(picks, A, penalty))
-    return GumbelFit(picks, selection_loss(picks, A, penalty), losses * scale)
-
-
-def solve_gumbel_released(
-    A: np.ndarray,
-    *,
-    rng: Any = None,
-    steps: int = 10_000,
-    rate: float = 1e-4,
-    tau: tuple[float, float] = (0.1, 0.1),
-    memory: str | int = "4GiB",
-) -> GumbelFit:
-    """The released script's loss and settings: ``-A.w + 0.01 ||w||^2 / 2``, temperature 0.1 throughout, 10^4 steps.
-
-    w is the column mean of the soft W. At tau <= 0.1 the row softmax is saturated and the logits barely move, so the
-    argmax of the rows, which is all that counts, stays close to random: about 63 % of the pairs. The last W is kept.
-    The script's rate is not on our record; at this one the rows move as little as the script's were seen to.
-    """
-    _, last, losses = _descend(A, 0.0, _Schedule(steps, rate, tau, spread=1.0), rng, memory, released=True)
-    return GumbelFit(last, released_loss(last, A), losses)
-
-
-@dataclass(frozen=True)
-class _Schedule:
-    """Of Adam: steps, rate, first and last temperature, and the standard deviation of the logits it starts from."""
-
-    steps: int
-    rate: float
-    tau: tuple[float, float]
-    spread: float
-
-
-def _descend(
-    A: np.ndarray, penalty: float, schedule: _Schedule, rng: Any, memory: str | int, *, released: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Adam on the logits of s one-hot rows: the best picks drawn, those at the end, and the drawn losses."""
-    steps = check_count("steps", schedule.steps)
-    s = len(A)
-    need, room = 4 * _ARRAYS * s * s, parse_memory(memory)
-    if need > room:
-        raise InputError(
-            f"the Gumbel solver needs {format_bytes(need)} for the {s} x {s} matrix W of {s} pairs, more than "
-            f"memory={memory!r}: use solver='exact', which finds the optimum in no time, or allow more memory"
-        )
-    try:
-        import jax
-    except ImportError as error:
-        raise ImportError("solver='gumbel' needs jax and optax: pip install 'dagtune[baselines]'") from error
-    run = _compiled(s, steps, released)
-    seed = int(np.random.default_rng(rng).integers(2**31))
-    found = run(jax.random.key(seed), np.float32(A), penalty, schedule.rate, *schedule.tau, schedule.spread)
-    _, best, last, losses = (np.asarray(part) for part in found)
-    return best, last, losses
-
-
-@lru_cache(maxsize=32)
-def _compiled(s: int, steps: int, released: bool) -> Callable[..., Any]:
-    """The descent for s pairs, jit-compiled: one compilation serves all data of that size."""
-    try:
-        import jax
-        import jax.numpy as jnp
-        import optax
-    except ImportError as error:
-        raise ImportError("solver='gumbel' needs jax and optax: pip install 'dagtune[baselines]'") from error
-
-    def loss(logits: Any, noise: Any, temperature: Any, a: Any, penalty: Any) -> Any:
-        """The loss that is differentiated, and the loss and the picks of the W that was drawn."""
-        soft = jax.nn.softmax((logits + noise) / temperature)
-        picks = jnp.argmax(logits + noise, axis=1)
-        counts = jnp.bincount(picks, length=s)
-        if released:
-            w, share = soft.mean(axis=0), counts / s
-            return -a @ w + 0.005 * w @ w, (-a @ share + 0.005 * share @ share, picks)
-        W = jax.nn.one_hot(picks, s) + soft - jax.lax.stop_gradient(soft)
-        crowding = (W.sum(axis=0) ** _SCHATTEN).sum() ** (0.5 / _SCHATTEN)
-        drawn = ((a.sum() - a[picks]) ** 2).sum() + penalty * jnp.sqrt(counts.max())
-        return ((a.sum() - W @ a) ** 2).sum() + penalty * crowding, (drawn, picks)
-
-    @jax.jit
-    def run(key: Any, a: Any, penalty: Any, rate: Any, hot: Any, cold: Any, spread: Any) -> Any:
-        adam = optax.adam(rate)
-        start, draws = jax.random.split(key)
-        logits = spread * jax.random.normal(start, (s, s))
-
-        def step(state: Any, inputs: Any) -> Any:
-            logits, moments, least, best = state
-            key, temperature = inputs
-            noise = jax.random.gumbel(key, (s, s))
-            (_, (drawn, picks)), slope = jax.value_and_grad(loss, has_aux=True)(logits, noise, temperature, a, penalty)
-            move, moments = adam.update(slope, moments)
-            better = drawn < least
-            least, best = jnp.where(better, drawn, least), jnp.where(better, picks, best)
-            return (optax.apply_updates(logits, move), moments, least, best), drawn
-
-        temperatures = hot * (cold / hot) ** (jnp.arange(steps) / steps)
-        begin = (logits, adam.init(logits), jnp.float32(jnp.inf), jnp.argmax(logits, axis=1))
-        (final, _, _, best), losses = jax.lax.scan(step, begin, (jax.random.split(draws, steps), temperatures))
-        return begin[-1], best, jnp.argmax(final, axis=1), losses
-
-    return run

@@ -1,8 +1,10 @@
-"""The tuning phase (Algorithm 1): deletion, addition, DAG-formalization, and the released script's variants.
+"""The tuning phase (Algorithm 1): deletion, addition and DAG-formalization.
 
-For child i and candidate parents j, k: ``F[i, j]`` is first order, ``S[i, j, k]`` second order HSIC, child first. Mind
-the index trap: in a graph the child comes last, ``A[j, i]`` means ``j -> i``. All rules but formalization look at one
-child at a time, so the order of the children plays no part in them; the order of the pairs does, in addition.
+The variants of the authors' script are in :mod:`dagtune.ot.released`.
+
+For child i and candidate parents j, k: ``F[i, j]`` is first order, ``S[i, j, k]`` second order HSIC, child first. In a
+graph the child comes last: ``A[j, i]`` means ``j -> i``. All rules but formalization look at one child at a time, so
+the order of the children does not matter to them. The order of the pairs matters in addition.
 
 With ``order=3`` the same rules go one step up: a triple of candidate parents is compared with its three pairs as a pair
 is with its two members.
@@ -23,16 +25,16 @@ if TYPE_CHECKING:
 from dagtune.graph import shortest_cycle_from
 
 __all__ = [
+    "ADDED",
     "READINGS",
     "SCORES",
     "add_edges",
-    "add_edges_released",
     "apply_knowledge",
     "delete_edges",
-    "delete_edges_released",
     "edge_scores",
     "formalize",
-    "resolve_two_cycles",
+    "hsic_of",
+    "pair_evidence",
 ]
 
 #: Readings of the deletion rule: Algorithm 1's, and the running text's.
@@ -43,13 +45,33 @@ READINGS = {
 #: How formalization sums up an edge's second orders over the other parents of its child.
 SCORES = {"max": np.max, "mean": np.mean, "min": np.min}
 
-_ADD = "together they say more than the stronger alone, max(HSIC(i, j), HSIC(i, k)) < HSIC(i, j + k)"
+#: The rule of addition, in words.
+ADDED = "together they say more than the stronger alone, max(HSIC(i, j), HSIC(i, k)) < HSIC(i, j + k)"
 _TRIPLE = "three candidates say {} than their pairs, HSIC(i, j + k + l) against HSIC(i, j + k), ..."
 _BREAK = "its score is the smallest in the cycle"
 
 
 def apply_knowledge(graph: np.ndarray, required: np.ndarray, forbidden: np.ndarray) -> tuple[np.ndarray, list[Change]]:
-    """The graph with every required edge and no forbidden one."""
+    """The graph with every required edge and no forbidden one.
+
+    Parameters
+    ----------
+    graph, required, forbidden : ndarray of bool, shape (d, d)
+        ``A[j, i]`` means ``j -> i``.
+
+    Returns
+    -------
+    graph : ndarray of bool, shape (d, d)
+    changes : list of Change
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nothing, edge = np.zeros((2, 2), dtype=bool), np.array([[False, True], [False, False]])
+    >>> graph, changes = apply_knowledge(nothing, required=edge, forbidden=edge.T)
+    >>> graph.tolist(), changes[0].action
+    ([[False, True], [False, False]], 'require')
+    """
     changes = [
         Change("knowledge", "require", (int(j), int(i)), "it is required") for j, i in np.argwhere(required & ~graph)
     ] + [
@@ -66,11 +88,49 @@ def delete_edges(
     reading: str = "min",
     required: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, list[Change]]:
-    """Deletion, lines 4 to 8: kept and marked edges, and the changes.
+    """Deletion (lines 4 to 8 of Algorithm 1): mark causes that together say no more than one of them alone.
 
-    Both edges j -> i and k -> i in the graph, marked or not, and ``min(F_ij, F_ik) >= S_ijk``: mark both. Marks hide
-    nothing, so no order plays a part. Required edges are never marked. The evidence of an edge is the triple that
+    If both edges j -> i and k -> i are in the graph and ``min(F_ij, F_ik) >= S_ijk``, both are marked. A marked edge
+    still counts as present, so the order of the pairs does not matter. The evidence for an edge is the triple that
     rejects it most clearly.
+
+    Parameters
+    ----------
+    graph : ndarray of bool, shape (d, d)
+        ``A[j, i]`` means ``j -> i``.
+    dependence : Dependence
+        First and second order HSIC, from :func:`dagtune.measure_dependence`.
+    reading : {"min", "max"}
+        The rule of Algorithm 1, or that of the running text; see ``READINGS``.
+    required : ndarray of bool, shape (d, d), optional
+        Edges that are never marked.
+
+    Returns
+    -------
+    kept, marked : ndarray of bool, shape (d, d)
+        The edges that stay, and those that are deleted.
+    changes : list of Change
+        One for each deleted edge, with the numbers compared.
+
+    Raises
+    ------
+    InputError
+        If ``reading`` is unknown.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC", Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> complete = ~np.eye(3, dtype=bool)
+    >>> kept, marked, changes = delete_edges(complete, dependence)
+    >>> kept[:, 2]  # the two causes of X_2 stay: their sum says more than each
+    array([ True,  True, False])
     """
     rule = READINGS[check_choice("deletion rule", reading, READINGS)]
     marked = np.zeros_like(graph)
@@ -84,7 +144,7 @@ def delete_edges(
         for a in np.flatnonzero(fires):
             j, k = int(pa[a]), int(pa[partners[a]])
             marked[j, i] = True
-            changes.append(Change("deletion", "delete", (j, i), rule, (i, j, k), _pair(dependence, i, j, k)))
+            changes.append(Change("deletion", "delete", (j, i), rule, (i, j, k), pair_evidence(dependence, i, j, k)))
         if 3 in dependence.higher and len(pa) > 2:
             T = dependence.third[i][np.ix_(pa, pa, pa)]
             couples, fires = _rejected_by_triples(S, T, reading)
@@ -100,7 +160,7 @@ def delete_edges(
 
 
 def _rejected_by_pairs(F: np.ndarray, S: np.ndarray, reading: str) -> tuple[np.ndarray, np.ndarray]:
-    """For each of m parents, the partner that rejects it most clearly, and whether the rule fires for the two."""
+    """For each of m parents, the partner that rejects it most clearly, and whether the rule applies to the two."""
     margin = (np.minimum if reading == "min" else np.maximum).outer(F, F) - S
     np.fill_diagonal(margin, -np.inf)
     partners = margin.argmax(axis=1)
@@ -109,7 +169,7 @@ def _rejected_by_pairs(F: np.ndarray, S: np.ndarray, reading: str) -> tuple[np.n
 
 
 def _rejected_by_triples(S: np.ndarray, T: np.ndarray, reading: str) -> tuple[np.ndarray, np.ndarray]:
-    """The same one order up: for each parent, the couple of partners, and whether the rule fires for the three."""
+    """The same one order up: for each parent, the two partners, and whether the rule applies to the three."""
     m = len(S)
     pick = np.minimum if reading == "min" else np.maximum
     margin = pick(pick(S[:, :, None], S[:, None, :]), S[None, :, :]) - T
@@ -124,12 +184,40 @@ def _rejected_by_triples(S: np.ndarray, T: np.ndarray, reading: str) -> tuple[np
 def add_edges(
     graph: np.ndarray, dependence: Dependence, *, forbidden: np.ndarray | None = None
 ) -> tuple[np.ndarray, list[Change]]:
-    """Addition, lines 9 to 13: the denser graph, and the changes.
+    """Addition (lines 9 to 13 of Algorithm 1): add pairs of causes that together say more than each alone.
 
-    Neither j -> i nor k -> i in the graph (marked counts as absent) and ``max(F_ij, F_ik) < S_ijk``: add both, pairs
-    j < k in lexicographic order. A pair with a forbidden edge is no candidate.
+    If neither j -> i nor k -> i is in the graph and ``max(F_ij, F_ik) < S_ijk``, both are added; pairs j < k in
+    lexicographic order.
 
-    Once j is added no later pair of j can fire, so the first partner of each j is all there is to find.
+    Parameters
+    ----------
+    graph : ndarray of bool, shape (d, d)
+        ``A[j, i]`` means ``j -> i``; marked edges are absent.
+    dependence : Dependence
+        First and second order HSIC, from :func:`dagtune.measure_dependence`.
+    forbidden : ndarray of bool, shape (d, d), optional
+        A pair with a forbidden edge is not considered.
+
+    Returns
+    -------
+    denser : ndarray of bool, shape (d, d)
+        The graph with the new edges.
+    changes : list of Change
+        One for each new edge, with the numbers compared.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC", Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> denser, changes = add_edges(np.zeros((3, 3), dtype=bool), dependence)
+    >>> [change.edge for change in changes if change.edge[1] == 2]
+    [(0, 2), (1, 2)]
     """
     denser = graph.copy()
     changes: list[Change] = []
@@ -140,13 +228,13 @@ def add_edges(
             absent &= ~forbidden[:, i]
         F, S = dependence.first[i], dependence.second[i]
         stronger = np.maximum.outer(F, F) < S
-        for j in map(int, np.flatnonzero(absent)):
+        for j in map(int, np.flatnonzero(absent)):  # once j is present, it is in no further pair
             partners = stronger[j] & absent
             partners[: j + 1] = False
             if absent[j] and partners.any():
                 k = int(partners.argmax())
                 absent[[j, k]] = False
-                changes += _added((j, k), i, _ADD, _pair(dependence, i, j, k))
+                changes += _added((j, k), i, ADDED, pair_evidence(dependence, i, j, k))
         if 3 in dependence.higher:
             changes += _add_triples(absent, i, dependence)
     for change in changes:
@@ -182,16 +270,55 @@ def formalize(
     required: np.ndarray | None = None,
     phase: str = "formalization",
 ) -> tuple[np.ndarray, list[Change]]:
-    """DAG-formalization, lines 14 to 17: the DAG, and the changes.
+    """DAG-formalization (lines 14 to 17 of Algorithm 1): break every directed cycle at its weakest edge.
 
-    While there is a directed cycle, shortest first, then lexicographically smallest: remove the edge of smallest score
-    (see :func:`edge_scores`), of equals the lexicographically smallest. Required edges stay; they hold no cycle, so
-    each cycle has another edge.
+    The shortest cycle comes first, of several the lexicographically smallest. Its edge with the smallest score is
+    removed, of several the lexicographically smallest. Required edges stay: they form no cycle, so that each cycle has
+    another edge.
 
-    Removing edges creates no cycle, so the shortest cycle through a node only grows: ``length[a]`` is a lower bound for
-    the cycles whose smallest node is a, looked up again only when it is the smallest of all.
+    Parameters
+    ----------
+    graph : ndarray of bool, shape (d, d)
+        ``A[j, i]`` means ``j -> i``.
+    dependence : Dependence
+        First and second order HSIC, from :func:`dagtune.measure_dependence`.
+    score : {"max", "mean", "min"}
+        See :func:`edge_scores`.
+    required : ndarray of bool, shape (d, d), optional
+        Edges that are never removed.
+    phase : str
+        What the changes call this phase.
+
+    Returns
+    -------
+    dag : ndarray of bool, shape (d, d)
+    changes : list of Change
+        One for each removed edge, with its cycle.
+
+    Raises
+    ------
+    InputError
+        If ``score`` is unknown.
+
+    References
+    ----------
+    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC", Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> both_ways = np.zeros((3, 3), dtype=bool)
+    >>> both_ways[0, 2] = both_ways[1, 2] = both_ways[2, 0] = True
+    >>> dag, changes = formalize(both_ways, dependence)
+    >>> [change.edge for change in changes]
+    [(2, 0)]
     """
     check_choice("score", score, SCORES)
+    # Removing edges creates no cycle, so the shortest cycle through a node only grows: length[a] is a lower bound for
+    # the cycles whose smallest node is a, and is computed again only when it is the smallest of all.
     dag, back = graph.copy(), graph.T.copy()
     length = np.full(len(graph), 2.0)
     changes = []
@@ -219,7 +346,7 @@ def _score(back: np.ndarray, dependence: Dependence, j: int, i: int, score: str)
     others = np.flatnonzero(back[i])
     others = others[others != j]
     if not len(others):
-        return _hsic(dependence, i, j)
+        return hsic_of(dependence, i, j)
     if 3 in dependence.higher and len(others) > 1:
         a, b = np.triu_indices(len(others), 1)
         couples, values = np.stack([others[a], others[b]], axis=1), dependence.third[i, j, others[a], others[b]]
@@ -228,13 +355,42 @@ def _score(back: np.ndarray, dependence: Dependence, j: int, i: int, score: str)
     if score == "mean":
         return Measured("mean HSIC over pairs", i, (j, *map(int, others)), float(values.mean()))
     best = int(values.argmax() if score == "max" else values.argmin())
-    return _hsic(dependence, i, j, *map(int, couples[best]))
+    return hsic_of(dependence, i, j, *map(int, couples[best]))
 
 
 def edge_scores(graph: np.ndarray, dependence: Dependence, *, score: str = "max") -> np.ndarray:
-    """(d, d) score of each edge j -> i at [j, i], NaN elsewhere: the largest ``S_ijk`` over the other parents k of i.
+    """Score of each edge j -> i: the largest ``S_ijk`` over the other parents k of i, or ``F_ij`` if i has no other.
 
-    ``F_ij`` if there is no other parent; ``score`` may ask for the mean or the smallest instead of the largest.
+    Parameters
+    ----------
+    graph : ndarray of bool, shape (d, d)
+        ``A[j, i]`` means ``j -> i``.
+    dependence : Dependence
+        First and second order HSIC, from :func:`dagtune.measure_dependence`.
+    score : {"max", "mean", "min"}
+        Whether to take the largest, the mean or the smallest.
+
+    Returns
+    -------
+    ndarray, shape (d, d)
+        The score of j -> i at [j, i]; NaN where there is no edge.
+
+    Raises
+    ------
+    InputError
+        If ``score`` is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> x = np.random.default_rng(0).normal(size=(300, 2))
+    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
+    >>> graph = np.zeros((3, 3), dtype=bool)
+    >>> graph[0, 2] = graph[1, 2] = True
+    >>> scores = edge_scores(graph, dependence)
+    >>> bool(scores[0, 2] == scores[1, 2] == dependence.second[2, 0, 1])
+    True
     """
     check_choice("score", score, SCORES)
     scores = np.full(graph.shape, np.nan)
@@ -244,130 +400,61 @@ def edge_scores(graph: np.ndarray, dependence: Dependence, *, score: str = "max"
     return scores
 
 
-# The released script's rules -----------------------------------------------------------------------------------------
-
-_DELETE_BOTH = "together they say less than the weaker alone, min(HSIC(i, j), HSIC(i, k)) > HSIC(i, j + k)"
-_DELETE_LARGER = (
-    "together they say less than it alone, which is not the strongest of the child, "
-    "max(HSIC(i, j), HSIC(i, k)) > HSIC(i, j + k) > min(HSIC(i, j), HSIC(i, k))"
-)
-_TWO_CYCLE = "the other direction has the larger second order"
-
-
-def delete_edges_released(
-    graph: np.ndarray, dependence: Dependence, *, required: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, list[Change]]:
-    """Deletion as the released script does it: kept and marked edges, and the changes.
-
-    Pairs j < k in lexicographic order. Both edges present and unmarked and ``F_min > S``: mark both. Else, if
-    ``F_max > S > F_min``, the edge of F_max is present and unmarked, and F_max is not the largest first order of the
-    child: mark that edge. Here marks hide edges, so order plays a part.
-
-    Each pair is visited once, so while j is fixed the state of k at its visit is the one before j's turn, and j goes at
-    the first k that takes it; that is what the vectors below use. Required edges count as present and stay.
-    """
-    marked = np.zeros_like(graph)
-    stays = np.zeros_like(graph) if required is None else required
-    changes = []
-    for i in range(len(graph)):
-        F, S = dependence.first[i], dependence.second[i]
-        alive = graph[:, i].copy()
-        strongest = np.delete(F, i).max()
-        for j in range(len(graph) - 1):
-            later = np.arange(len(graph)) > j
-            later[i] = False
-            if j == i:
-                continue
-            low, high = np.minimum(F[j], F), np.maximum(F[j], F)
-            both = later & alive & (low > S[j]) & alive[j]
-            between = later & (high > S[j]) & (S[j] > low) & (high != strongest)
-            own = between & (F[j] > F) & alive[j]  # the extra rule takes j itself
-            if not stays[j, i] and (own | both).any():
-                last = int((own | both).argmax())
-                own[last + 1 :] = both[last + 1 :] = False
-            events = [(int(k), int(k), _DELETE_LARGER) for k in np.flatnonzero(between & (F[j] < F) & alive)]
-            events += [(int(k), j, _DELETE_LARGER) for k in np.flatnonzero(own)]
-            events += [(int(k), gone, _DELETE_BOTH) for k in np.flatnonzero(both) for gone in (j, int(k))]
-            for k, gone, rule in sorted(events):
-                if not stays[gone, i]:
-                    alive[gone] = False
-                    marked[gone, i] = True
-                    changes.append(Change("deletion", "delete", (gone, i), rule, (i, j, k), _pair(dependence, i, j, k)))
-    return graph & ~marked, marked, changes
-
-
-def add_edges_released(
-    graph: np.ndarray, marked: np.ndarray, dependence: Dependence, *, forbidden: np.ndarray | None = None
-) -> tuple[np.ndarray, list[Change]]:
-    """Addition as the released script does it: the denser graph, and the changes.
-
-    States: 1 present, 0 absent, -1 marked. Pairs j < k in lexicographic order: where ``F_max < S`` and the two states
-    sum to 0 or less, both edges are added; so a marked edge can come back beside one that is present.
-    """
-    denser = graph.copy()
-    changes = []
-    for i in range(len(graph)):
-        F, S = dependence.first[i], dependence.second[i]
-        state = graph[:, i].astype(np.int8) - marked[:, i].astype(np.int8)
-        candidate = np.arange(len(graph)) != i
-        if forbidden is not None:
-            candidate &= ~forbidden[:, i]
-        stronger = (np.maximum.outer(F, F) < S) & candidate
-        for j in map(int, np.flatnonzero(candidate)):
-            fires = stronger[j] & (np.arange(len(graph)) > j)
-            first = fires & (state <= -state[j])
-            if not first.any():
-                continue
-            k = int(first.argmax())  # from here on j is present, and only marked partners make the sum 0
-            rest = np.flatnonzero(fires & (state == -1) & (np.arange(len(graph)) > k))
-            for partner in (k, *map(int, rest)):
-                new = tuple(int(x) for x in (j, partner) if state[x] != 1)
-                state[[j, partner]] = 1
-                evidence = _pair(dependence, i, j, partner)
-                changes += [Change("addition", "add", (x, i), _ADD, (i, j, partner), evidence) for x in new]
-    for change in changes:
-        denser[change.edge] = True
-    return denser, changes
-
-
-def resolve_two_cycles(graph: np.ndarray, dependence: Dependence) -> tuple[np.ndarray, list[Change]]:
-    """Two-cycles as the released script resolves them: the graph without any, and the changes.
-
-    Of j -> i and i -> j the one stays whose child has the largest second order over all triples that contain both; of
-    equals the lexicographically smaller goes. With two variables there is no triple, and the first orders are equal.
-    """
-    resolved = graph.copy()
-    changes = []
-    for a, b in np.argwhere(np.triu(graph & graph.T)):
-        a, b = int(a), int(b)
-        scores = [_best_of_all(dependence, a, b), _best_of_all(dependence, b, a)]  # of a -> b, of b -> a
-        j, i = (a, b) if scores[0].value <= scores[1].value else (b, a)
-        resolved[j, i] = False
-        changes.append(Change("two-cycles", "remove", (j, i), _TWO_CYCLE, None, tuple(scores), (a, b, a)))
-    return resolved, changes
-
-
-def _best_of_all(dependence: Dependence, j: int, i: int) -> Measured:
-    """The largest ``S_ijk`` over every k, parent or not."""
-    values = dependence.second[i, j].copy()
-    values[[i, j]] = -np.inf
-    return _hsic(dependence, i, j, int(values.argmax())) if len(values) > 2 else _hsic(dependence, i, j)
-
-
 # Evidence ------------------------------------------------------------------------------------------------------------
 
 
-def _hsic(dependence: Dependence, i: int, *pa: int) -> Measured:
-    """HSIC of child i and its candidate parents together, of the order that their number asks for."""
+def hsic_of(dependence: Dependence, i: int, *pa: int) -> Measured:
+    """HSIC of a child and its candidate parents together, as evidence of a change.
+
+    Parameters
+    ----------
+    dependence : Dependence
+    i : int
+        Position of the child.
+    pa : int
+        Positions of one, two or three candidate parents.
+
+    Returns
+    -------
+    Measured
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> dependence = measure_dependence(np.random.default_rng(0).normal(size=(50, 3)))
+    >>> bool(hsic_of(dependence, 2, 0, 1).value == dependence.second[2, 0, 1])
+    True
+    """
     value = dependence.first[i, pa[0]] if len(pa) == 1 else dependence.higher[len(pa)][(i, *pa)]
     what = "joint HSIC" if dependence.combine == "joint" and len(pa) > 1 else "HSIC"
     return Measured(what, i, pa, float(value))
 
 
-def _pair(dependence: Dependence, i: int, j: int, k: int) -> tuple[Measured, ...]:
-    return (_hsic(dependence, i, j), _hsic(dependence, i, k), _hsic(dependence, i, j, k))
+def pair_evidence(dependence: Dependence, i: int, j: int, k: int) -> tuple[Measured, ...]:
+    """HSIC of child i with j, with k, and with both, as evidence of a change.
+
+    Parameters
+    ----------
+    dependence : Dependence
+    i, j, k : int
+        Positions of the child and of two candidate parents.
+
+    Returns
+    -------
+    tuple of three Measured
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import measure_dependence
+    >>> dependence = measure_dependence(np.random.default_rng(0).normal(size=(50, 3)))
+    >>> [measured.parents for measured in pair_evidence(dependence, 2, 0, 1)]
+    [(0,), (1,), (0, 1)]
+    """
+    return (hsic_of(dependence, i, j), hsic_of(dependence, i, k), hsic_of(dependence, i, j, k))
 
 
 def _triple(dependence: Dependence, i: int, j: int, k: int, m: int) -> tuple[Measured, ...]:
     pairs = ((j, k), (j, m), (k, m))
-    return (*(_hsic(dependence, i, *pair) for pair in pairs), _hsic(dependence, i, j, k, m))
+    return (*(hsic_of(dependence, i, *pair) for pair in pairs), hsic_of(dependence, i, j, k, m))

@@ -1,7 +1,20 @@
 """Additive smooth regressions answered from one feature Gram matrix; learners and baselines share them."""
 
-from dagtune.regression.fits import Fit, Growing, Trials, fit, fitted, try_each
-from dagtune.regression.gram import LEAST, P_SPLINE, RIDGE, ROOM, THIN_PLATE, Curve, Gram, Levels, Spline, measure_gram
+from dagtune.regression.fit_result import Fit, fitted
+from dagtune.regression.fits import Trials, fit, try_each
+from dagtune.regression.gram import (
+    LEAST,
+    P_SPLINE,
+    RIDGE,
+    ROOM,
+    THIN_PLATE,
+    Categories,
+    Curve,
+    Gram,
+    Spline,
+    measure_gram,
+)
+from dagtune.regression.growing import Growing
 
 __all__ = [
     "LEAST",
@@ -9,11 +22,11 @@ __all__ = [
     "RIDGE",
     "ROOM",
     "THIN_PLATE",
+    "Categories",
     "Curve",
     "Fit",
     "Gram",
     "Growing",
-    "Levels",
     "Spline",
     "Trials",
     "fit",

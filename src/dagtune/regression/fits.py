@@ -1,114 +1,27 @@
-"""Penalised regressions from a feature Gram matrix: one fit, one variable more, or variables one after the other.
+"""Penalised regressions from a feature Gram matrix, with smoothing parameters chosen by GCV.
 
-:func:`fit` chooses the smoothing parameters by GCV; :func:`try_each` adds one more variable to a fit, for many
-candidates at once; :class:`Growing` takes variables one after the other with smoothing given and answers for all
-targets together. The formulas stand in :mod:`dagtune.regression.gram`.
+:func:`fit` fits one regression; :func:`try_each` adds one more variable to a fit, for many candidates at once. The
+formulas are in :mod:`dagtune.regression.gram`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, special
+from scipy import linalg
 
 from dagtune.compiled import compiled
+from dagtune.regression.fit_result import Fit
 from dagtune.regression.gram import LEAST, RIDGE, Gram
 from dagtune.validation import InputError, check_choice
 
-__all__ = ["Fit", "Growing", "Trials", "fit", "fitted", "try_each"]
+__all__ = ["Trials", "fit", "try_each"]
 
 
 # --- one regression -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A regression of ``child`` on smooth functions of ``parents``.
-
-    ``variance`` is the mean squared residual in the child's units squared, ``relative`` the same as a share of the
-    child's variance. ``smoothing`` holds theta, ``edf`` the effective degrees of freedom (without the mean's one) of
-    each parent. ``functions`` are positions in the Gram, ``weights`` belong to the standardised child, ``inverse`` is
-    (G_SS + P)^-1 and ``penalty`` the diagonal of P. ``converged`` is false if the search for theta met its cap.
-    """
-
-    child: int
-    parents: tuple[int, ...]
-    n: int
-    relative: float
-    variance: float
-    smoothing: np.ndarray
-    edf: np.ndarray
-    gcv: float
-    functions: np.ndarray
-    sizes: np.ndarray
-    weights: np.ndarray
-    penalty: np.ndarray
-    inverse: np.ndarray = field(repr=False)
-    converged: bool = True
-
-    @property
-    def total_edf(self) -> float:
-        """Effective degrees of freedom, the mean included."""
-        return 1.0 + float(self.edf.sum())
-
-    @property
-    def log_variance(self) -> float:
-        """log of ``variance``."""
-        return float(np.log(self.variance))
-
-    @cached_property
-    def p_values(self) -> np.ndarray:
-        """For each parent, the p-value of "its function is 0" (Wood 2013, Biometrika 100:221).
-
-        The Wald statistic of the function at the rows, f^T V^- f, V its Bayesian covariance and V^- a pseudo-inverse of
-        rank ``r = 2 edf - tr(E E)``, E = (G + P)^-1 G, traces over the parent's block. Under that hypothesis its mean
-        is about r and its variance 2 r, so it is compared with r F(r, n - edf).
-        """
-        if not self.parents:
-            return np.ones(0)
-        H = self.inverse
-        E = np.eye(len(H)) - H * self.penalty
-        firsts = np.cumsum(self.sizes) - self.sizes
-        ranks = 2 * self.edf - np.add.reduceat(np.sum(E * E.T, axis=1), firsts)
-        residual = max(self.n - self.total_edf, 1.0)
-        noise = self.relative / residual  # variance of the noise of the standardised child, over n
-        found = np.ones(len(self.parents))
-        for k, (first, size) in enumerate(zip(firsts, self.sizes)):
-            block = slice(first, first + size)
-            # The functions have unit covariance over the rows, so V's eigenvectors are those of the block of H.
-            values, vectors = np.linalg.eigh(H[block, block])
-            z = (vectors.T @ self.weights[block]) / np.sqrt(np.maximum(values, RIDGE) * noise)
-            rank = min(max(float(ranks[k]), 0.0), float(size))  # rounding can take it below 0 where columns copy others
-            found[k] = _wald_p_value(z[::-1], rank, residual)
-        return found
-
-    @property
-    def explained(self) -> float:
-        """Variance of the fitted values as a share of the child's variance; with a penalty, less than 1 - relative."""
-        return float(1 - self.relative - 2 * self.weights @ (self.penalty * self.weights))
-
-
-def _wald_p_value(z: np.ndarray, rank: float, residual: float) -> float:
-    """p-value of a Wald statistic of real rank; ``z`` are the whitened coordinates, largest variance first.
-
-    With k = floor(rank) and nu its fraction, the last two coordinates enter by the form [[1, h], [h, nu]] with
-    ``h = +-sqrt(nu (1 - nu) / 2)``; the sign is free (eigenvectors have none), so the p-value is the mean of both.
-    """
-    k = int(np.floor(rank))
-    nu = rank - k
-    squares = z * z
-    if k == 0:  # even the line is penalised away, by the ridge of a column that copies others
-        return float(special.fdtrc(1, residual, squares[0]))
-    total = float(squares[:k].sum())
-    if nu < 1e-12 or k == len(z):
-        return float(special.fdtrc(k, residual, total / k))
-    cross = 2 * np.sqrt(nu * (1 - nu) / 2) * z[k - 1] * z[k]
-    both = np.maximum(total + nu * squares[k] + np.array([cross, -cross]), 0.0)
-    return float(special.fdtrc(rank, residual, both / rank).mean())
 
 
 def fit(
@@ -122,16 +35,51 @@ def fit(
     max_iterations: int = 60,
     sweeps: int = 10,
 ) -> Fit:
-    """Regression of ``child`` on ``parents`` (positions).
+    """Regression of one variable on smooth functions of others.
 
     Parameters
     ----------
-    smoothing : "gcv" (a minimum that no change of one theta alone betters; there may be others), or theta: one number
-        for all parents, or one for each
-    functions : use at most so many functions of each parent, the smoothest
-    start : log theta from which the search by GCV begins; otherwise a common degree of smoothing is tried first
-    max_iterations : cap of the search, an iteration being one Newton step
-    sweeps : how often, at most, to go on from a minimum to a better one that differs in one theta; 0 takes the first
+    gram : Gram
+        From :func:`measure_gram`.
+    child : int
+        Position of the variable that is explained.
+    parents : sequence of int
+        Positions of the variables that explain it.
+    smoothing : "gcv", float or array-like of shape (parents,)
+        "gcv" searches for the theta that minimise GCV, and returns a minimum that no change of a single theta improves;
+        there may be better ones. Otherwise theta itself, one number for all parents or one for each.
+    functions : int, optional
+        Use at most so many functions of each parent, the smoothest.
+    start : ndarray, shape (parents,), optional
+        log theta from which the search begins; by default the best of a few common values.
+    max_iterations : int
+        Largest number of Newton steps.
+    sweeps : int
+        How often, at most, to move on from a minimum to a better one that differs in one theta.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        If the parents are not distinct, or the child is among them.
+
+    References
+    ----------
+    Wood 2017, "Generalized Additive Models: An Introduction with R", second edition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune.regression import measure_gram
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(300, 2))
+    >>> gram = measure_gram(np.column_stack([x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=300)]))
+    >>> found = fit(gram, child=2, parents=[0, 1])
+    >>> found.relative < 0.05, bool(found.p_values[0] < 0.001)
+    (True, True)
     """
     chosen = tuple(int(parent) for parent in parents)
     if child in chosen or len(set(chosen)) < len(chosen):
@@ -172,7 +120,7 @@ class _Problem:
         A = self.G + np.diag(P)
         factor, wrong = linalg.lapack.dpotrf(A, lower=1)
         H, worse = linalg.lapack.dpotri(factor, lower=1)
-        if wrong or worse:  # columns that are functions of one another, beyond what the ridge can part
+        if wrong or worse:  # columns that are functions of one another, too closely for the ridge
             H = np.linalg.pinv(A, hermitian=True)
         else:
             H += H.T  # dpotri fills the lower half and leaves the upper at 0
@@ -245,7 +193,7 @@ class _Problem:
         return min(tries, key=self.log_gcv)
 
     def minimise(self, rho: np.ndarray, max_iterations: int, sweeps: int) -> tuple[np.ndarray, bool]:
-        """A minimum of GCV that no change of one theta alone betters: Newton's method, sweep, and again from there."""
+        """A minimum of GCV that no change of a single theta improves: Newton steps, a sweep, and again from there."""
         rho, converged = self.descend(rho, max_iterations)
         for _ in range(sweeps):
             elsewhere = self.sweep(rho)
@@ -313,23 +261,20 @@ class _Problem:
         return rho, False
 
 
-def fitted(gram: Gram, found: Fit, X: np.ndarray) -> np.ndarray:
-    """(rows,) of the regression function at the rows of X, in the child's units."""
-    total = np.zeros(len(X))
-    end = 0
-    for parent, size in zip(found.parents, found.sizes):
-        values = gram.curves[parent].values(X[:, parent] - gram.shift[parent])[:size]
-        total += found.weights[end : end + size] @ values
-        end += size
-    return gram.shift[found.child] + gram.scale[found.child] * total
-
-
 # --- one variable more, for many candidates -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """What each candidate would do as one more parent: its log theta, and the relative variance and GCV it leads to."""
+    """What each candidate would do as one more parent; :func:`try_each` returns it.
+
+    Parameters
+    ----------
+    candidates : ndarray of int, shape (c,)
+        The variables that were tried.
+    log_smoothing, relative, gcv : ndarray, shape (c,)
+        For each candidate its best log theta, and the relative variance and GCV of the enlarged fit.
+    """
 
     candidates: np.ndarray
     log_smoothing: np.ndarray
@@ -338,11 +283,38 @@ class Trials:
 
 
 def try_each(gram: Gram, found: Fit, candidates: Sequence[int] | np.ndarray, *, functions: int | None = None) -> Trials:
-    """Add each candidate alone to a fit, its theta by GCV (globally, on a grid, then refined), the others' held.
+    """Add each candidate alone to a fit, with the theta of the other parents held.
 
-    Exact at the held theta: the block inverse of the enlarged system needs only the Schur complement
+    The candidate's own theta is the best by GCV on a grid, which is then refined. Given the held theta the numbers are
+    exact: the block inverse of the enlarged system needs only the Schur complement
     ``M = G_cc - G_cS (G_SS + P)^-1 G_Sc``, and in the coordinates that turn M into I and S_c into a diagonal tau, each
     trial of theta costs a few dozen multiplications.
+
+    Parameters
+    ----------
+    gram : Gram
+        The Gram that the regression was fitted from.
+    found : Fit
+        The regression to which a parent is added.
+    candidates : sequence of int
+        Positions of the variables to try.
+    functions : int, optional
+        Use at most so many functions of each candidate, the smoothest.
+
+    Returns
+    -------
+    Trials
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune.regression import measure_gram
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(300, 2))
+    >>> gram = measure_gram(np.column_stack([x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=300)]))
+    >>> trials = try_each(gram, fit(gram, 2, []), [0, 1])
+    >>> int(trials.gcv.argmin())
+    0
     """
     chosen = np.asarray(candidates, dtype=np.intp)
     blocks = gram.functions_of(chosen, functions)
@@ -420,79 +392,3 @@ def _best_addition(
             if gcv < best:
                 best_rho, best_V, best = rho, V, gcv
     return best_rho, best_V, best
-
-
-# --- variables one after the other, smoothing given -----------------------------------------------------------------
-
-
-class Growing:
-    """Regressions of every variable on a set that grows, with smoothing parameters given.
-
-    ``add`` costs |S|^2 r multiplications by the block inverse; ``weights`` (functions of S, d) answer all targets.
-    """
-
-    def __init__(self, gram: Gram, smoothing: float | np.ndarray, functions: int | None = None) -> None:
-        self.gram = gram
-        self.smoothing = np.broadcast_to(np.asarray(smoothing, dtype=np.float64), (gram.width,))
-        self.at_most = functions
-        self.members: list[int] = []
-        self.functions = np.zeros(0, dtype=np.intp)
-        self.inverse = np.zeros((0, 0))
-        self.penalty = np.zeros(0)
-        self.weights = np.zeros((0, gram.width))
-
-    def add(self, variable: int) -> None:
-        """One more regressor."""
-        if variable in self.members:
-            raise InputError(f"variable {variable} is a regressor already: add each once")
-        (block,) = self.gram.functions_of([variable], self.at_most)
-        G, b = self.gram.products, self.gram.cross
-        P = RIDGE + self.smoothing[variable] * self.gram.roughness[block]
-        E = self.inverse @ G[np.ix_(self.functions, block)]
-        M = G[np.ix_(block, block)] + np.diag(P) - G[np.ix_(block, self.functions)] @ E
-        N = linalg.inv((M + M.T) / 2)
-        EN = E @ N
-        self.inverse = np.block([[self.inverse + EN @ E.T, -EN], [-EN.T, N]])
-        new = N @ (b[block] - E.T @ b[self.functions])
-        self.weights = np.vstack([self.weights - E @ new, new])
-        self.functions = np.concatenate([self.functions, block])
-        self.penalty = np.concatenate([self.penalty, P])
-        self.members.append(int(variable))
-
-    def explained(self) -> np.ndarray:
-        """(d,) variance of the fitted values of every variable, in its own units squared (divisor n)."""
-        W = self.weights
-        share = np.einsum("ad,ad->d", W, self.gram.cross[self.functions] - self.penalty[:, None] * W)
-        return share * self.gram.scale**2
-
-    def residual(self) -> np.ndarray:
-        """(d,) mean squared residual of every variable, in its own units squared; next to nothing for the members."""
-        W = self.weights
-        share = 1 - np.einsum("ad,ad->d", W, self.gram.cross[self.functions] + self.penalty[:, None] * W)
-        return np.maximum(share, LEAST) * self.gram.scale**2
-
-    def fit_of(self, child: int) -> Fit:
-        """The regression of one variable on the members so far."""
-        if child in self.members:
-            raise InputError(f"variable {child} is a regressor itself: ask for another")
-        sizes = np.array([len(block) for block in self.gram.functions_of(self.members, self.at_most)], dtype=np.intp)
-        relative = float(self.residual()[child] / self.gram.scale[child] ** 2)
-        edf = np.zeros(0)
-        if self.members:
-            edf = np.add.reduceat(1 - np.diag(self.inverse) * self.penalty, np.cumsum(sizes) - sizes)
-        room = 1 - (1 + edf.sum()) / self.gram.n
-        return Fit(
-            child=child,
-            parents=tuple(self.members),
-            n=self.gram.n,
-            relative=relative,
-            variance=relative * float(self.gram.scale[child] ** 2),
-            smoothing=self.smoothing[self.members].copy(),
-            edf=edf,
-            gcv=relative / room**2 if room > 0 else np.inf,
-            functions=self.functions.copy(),
-            sizes=sizes,
-            weights=self.weights[:, child].copy(),
-            penalty=self.penalty.copy(),
-            inverse=self.inverse.copy(),
-        )

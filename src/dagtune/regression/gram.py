@@ -30,11 +30,11 @@ from dagtune.compiled import compiled
 from dagtune.tables.rows import MemoryRows
 from dagtune.validation import InputError, check_choice, check_count
 
-__all__ = ["LEAST", "P_SPLINE", "RIDGE", "ROOM", "THIN_PLATE", "Curve", "Gram", "Levels", "Spline", "measure_gram"]
+__all__ = ["LEAST", "P_SPLINE", "RIDGE", "ROOM", "THIN_PLATE", "Categories", "Curve", "Gram", "Spline", "measure_gram"]
 
 #: Added to the diagonal of G, whose own is 1: columns that copy each other still give a system with an answer.
 RIDGE = 1e-8
-#: The least share of a variance that sums over rows can tell from none; a copy of a parent is left with this.
+#: The smallest share of a variance that sums over rows can distinguish from none; a copy of a parent keeps this much.
 LEAST = 1e-12
 #: The least share of the rows that degrees of freedom must leave to the noise, wherever one divides by that share.
 ROOM = 0.05
@@ -50,11 +50,33 @@ _FREEST, _STRAIGHT = 1e-6, 1e6
 
 @dataclass(frozen=True)
 class Spline:
-    """How a variable becomes functions: ``splines`` cubic B-splines, of which the ``functions`` smoothest are kept.
+    """How a variable becomes functions: a cubic B-spline basis, of which the smoothest functions are kept.
 
-    ``knots`` are "quantile" (of the distinct values) or "uniform" over the range; the roughness of a function is its
-    integrated squared second "derivative" (in units of the variable's deviation) or the sum of squared second
-    "difference" of its coefficients (Eilers and Marx 1996), which asks for uniform knots.
+    Parameters
+    ----------
+    splines : int
+        Number of B-splines, at least 4.
+    functions : int, optional
+        How many functions are kept, the smoothest; by default all.
+    knots : {"quantile", "uniform"}
+        Knots at quantiles of the distinct values, or evenly spaced over the range.
+    penalty : {"derivative", "difference"}
+        The roughness of a function: the integral of its squared second derivative, in units of the variable's standard
+        deviation, or the sum of the squared second differences of its coefficients. The latter needs uniform knots.
+
+    Raises
+    ------
+    InputError
+        If a number is too small or too large, or the penalty does not go with the knots.
+
+    References
+    ----------
+    Eilers and Marx 1996, "Flexible smoothing with B-splines and penalties".
+
+    Examples
+    --------
+    >>> Spline(10, knots="uniform", penalty="difference") == P_SPLINE
+    True
     """
 
     splines: int
@@ -80,9 +102,17 @@ P_SPLINE = Spline(10, knots="uniform", penalty="difference")
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The functions of one variable: ``turn`` (splines, r) makes them of the B-splines on ``knots`` less ``centre``.
+    """The functions of one variable. Beyond the range of the rows, a function keeps its last value.
 
-    ``roughness`` (r,) ascends from 0. Beyond the range of the rows it was made from, a function keeps its last value.
+    Parameters
+    ----------
+    knots : ndarray
+        Knots of the B-splines.
+    turn : ndarray, shape (splines, r)
+        The functions are ``turn^T`` B-splines - ``centre``.
+    centre : ndarray, shape (r,)
+    roughness : ndarray, shape (r,)
+        Roughness of each function; it ascends from 0.
     """
 
     knots: np.ndarray
@@ -96,14 +126,18 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """The functions of one categorical variable: one less than it has levels, together as free as its levels are.
+class Categories:
+    """The functions of one categorical variable: one fewer than it has categories, none rougher than another.
 
-    ``levels`` (k,) ascend, in the units of the table less the Gram's ``shift``; ``turn`` (k, k - 1) has the functions'
-    values there, uncorrelated over the rows and of variance 1. None is rougher than another: ``roughness`` is 0.
+    Parameters
+    ----------
+    codes : ndarray, shape (k,)
+        The codes of the categories, ascending, less the Gram's ``shift``.
+    turn : ndarray, shape (k, k - 1)
+        The values of the functions at each category, uncorrelated over the rows and of variance 1.
     """
 
-    levels: np.ndarray
+    codes: np.ndarray
     turn: np.ndarray
 
     @property
@@ -111,16 +145,30 @@ class Levels:
         return np.zeros(self.turn.shape[1])
 
     def values(self, x: np.ndarray) -> np.ndarray:
-        """(k - 1, rows) of the functions at ``x``; between levels the nearest counts."""
-        return self.turn[np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)].T
+        """(k - 1, rows) of the functions at ``x``; a value between two codes counts as the nearest."""
+        return self.turn[np.searchsorted((self.codes[1:] + self.codes[:-1]) / 2, x)].T
 
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """All that regressions need of ``n`` rows of d variables; D functions in all, those of j from starts[j].
+    """All that regressions need to know about the rows of d variables, which have D functions F in all.
 
-    ``products`` (D, D) is F F^T / n, ``cross`` (D, d) is F Y^T / n with Y the standardised variables, ``roughness``
-    (D,) is as in :class:`Curve`. ``shift`` and ``scale`` are the mean and deviation (divisor n) of each variable.
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    products : ndarray, shape (D, D)
+        F F^T / n.
+    cross : ndarray, shape (D, d)
+        F Y^T / n, Y being the standardised variables.
+    roughness : ndarray, shape (D,)
+        Roughness of each function.
+    starts : ndarray of int, shape (d + 1,)
+        The functions of variable j are those from starts[j] to starts[j + 1].
+    shift, scale : ndarray, shape (d,)
+        Mean and standard deviation (divisor n) of each variable.
+    curves : tuple of Curve or Categories
+        The functions of each variable.
     """
 
     n: int
@@ -130,7 +178,7 @@ class Gram:
     starts: np.ndarray
     shift: np.ndarray
     scale: np.ndarray
-    curves: tuple[Curve | Levels, ...]
+    curves: tuple[Curve | Categories, ...]
 
     @property
     def width(self) -> int:
@@ -159,9 +207,33 @@ class Gram:
 
 
 def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE, categorical: np.ndarray | None = None) -> Gram:
-    """The Gram matrix of a table (n, d) without constant columns; two passes over the rows once the knots are known.
+    """The Gram matrix of a table, in two passes over the rows once the knots are known.
 
-    Where ``categorical`` (d,) a column's values are levels.
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+        No column may be constant.
+    spline : Spline
+        How numeric columns become functions.
+    categorical : ndarray of bool, shape (d,), optional
+        Which columns are categorical.
+
+    Returns
+    -------
+    Gram
+
+    References
+    ----------
+    Demmler and Reinsch 1975, "Oscillation matrices with spline smoothing".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(300, 2))
+    >>> gram = measure_gram(np.column_stack([x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=300)]))
+    >>> gram.n, gram.width, gram.products.shape
+    (300, 3, (27, 27))
     """
     shift = X.mean(axis=0)
     rows = MemoryRows(X).shifted(shift)
@@ -183,7 +255,7 @@ def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE, categorical: np.nda
     curves = tuple(
         _turn_smoothest_first(spline, knots[j], scale[j], next(sums) / n, next(sums) / n)
         if j in knots
-        else _level_functions(X[:, j], shift[j])
+        else _category_functions(X[:, j], shift[j])
         for j in range(d)
     )
 
@@ -249,13 +321,13 @@ def _turn_smoothest_first(
     return Curve(knots, turn, turn.T @ mean, roughness)
 
 
-def _level_functions(column: np.ndarray, shift: float) -> Levels:
-    """Uncorrelated functions of the levels: with shares p, eigenvectors of ``diag(p) - p p^T`` but the constant one."""
-    levels, count = np.unique(column, return_counts=True)
+def _category_functions(column: np.ndarray, shift: float) -> Categories:
+    """Uncorrelated functions of the categories: eigenvectors of ``diag(p) - p p^T``, p their shares, but one."""
+    codes, count = np.unique(column, return_counts=True)
     share = count / count.sum()
     variance, vectors = np.linalg.eigh(np.diag(share) - np.outer(share, share))
     turn = vectors[:, 1:] / np.sqrt(variance[1:])
-    return Levels(levels - shift, turn - share @ turn)
+    return Categories(codes - shift, turn - share @ turn)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Stored results in, pages out: :func:`write_report` makes one self-contained HTML file of a learned graph."""
+"""Pages from stored results: :func:`write_report` writes one self-contained HTML file about a learned graph."""
 
 from dagtune.report.page import write_report
 

@@ -40,16 +40,45 @@ def write_report(
     title: str = "",
     command: str = "",
 ) -> Path:
-    """Write an HTML page about ``result`` to ``path``; an earlier file is replaced at once, or left whole.
+    """Write one HTML page about a learned graph. It needs no other file and no network.
 
     Parameters
     ----------
-    data : DataFrame or array with the columns of the result: shows their distributions (counts only, no rows)
-    dependence : :class:`dagtune.Dependence` for the heat map; otherwise the numbers of the first phase stand there
-    confidence : :class:`dagtune.EdgeConfidence` of the bootstrap
-    audit : what ``dagtune.audit`` found: ``rows`` and ``findings`` with code, columns, message, cure, severity
-    truth : (d, d) graph, ``A[i, j]`` true means ``i -> j``: edges are marked right or wrong, and scored beside chance
-    title, command : what to call the page, and the command line that led to it
+    path : path
+        The file to write. An existing one is replaced only when the new one is complete.
+    result : Result
+        The learned graph.
+    data : DataFrame, Table or array-like, optional
+        The table it was learned from; the page shows the distribution of each column, but no rows.
+    dependence : Dependence, optional
+        Numbers of the heat map; by default those of the first phase.
+    confidence : EdgeConfidence, optional
+        From the bootstrap.
+    audit : Audit, optional
+        From :func:`dagtune.audit.audit`.
+    truth : array-like, DataFrame or networkx.DiGraph, optional
+        The true graph: edges are marked right or wrong, and the graph is scored next to chance.
+    title, command : str
+        Title of the page, and the command line that led to it.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the data, the dependence or the truth have other columns than the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dagtune import OptimalTuning
+    >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    >>> result = OptimalTuning().fit(np.column_stack([x, x.sum(axis=1)])).result_
+    >>> write_report("report.html", result).name
+    'report.html'
     """
     content = page_content(
         result,
@@ -67,7 +96,7 @@ def write_report(
 
 
 def _page(content: dict[str, Any], result: Result) -> str:
-    """The template with everything in its place."""
+    """The template with all placeholders filled."""
     template, style, script = (_part(name) for name in ("page.html", "page.css", "page.js"))
     pieces = {
         "TITLE": html.escape(shown(content["title"])),

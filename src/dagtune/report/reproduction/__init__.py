@@ -1,4 +1,4 @@
-"""The reproduction page: a results file in, REPRODUCTION.md and REPRODUCTION.html out; nothing is computed anew."""
+"""The reproduction page: writes REPRODUCTION.md and REPRODUCTION.html from a results file; computes no result."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dagtune.validation import InputError
 
 __all__ = ["Pages", "reproduction_pages", "write_reproduction"]
 
-_TITLE = "The paper's numbers beside ours"
+_TITLE = "The paper's numbers next to ours"
 _PAPER = "Wang & Liu 2023, Learning nonparametric DAGs with incremental information via high-order HSIC"
 
 
 @dataclass(frozen=True)
 class Pages:
-    """The page twice, and the drawings that the Markdown one links to, by file name."""
+    """The page as Markdown and as HTML, and the drawings that the Markdown links to, by file name."""
 
     markdown: str
     html: str
@@ -37,7 +37,7 @@ class Pages:
 
 
 def reproduction_pages(records: Sequence[Record]) -> Pages:
-    """The pages that these records give: the same text from the same records, always."""
+    """The pages of these records; the same records always give the same text."""
     if not records:
         raise InputError("the results file is empty: run `dagtune reproduce` first")
     numbers = Numbers(records)
@@ -56,7 +56,7 @@ def reproduction_pages(records: Sequence[Record]) -> Pages:
 
 
 def write_reproduction(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Write the pages of ``folder``'s results beside them, or into ``out``; the paths written."""
+    """Write the pages of a folder's results next to them, or into ``out``; returns the paths."""
     pages = reproduction_pages(read_results(folder))
     source = Path(folder)
     target = Path(out) if out is not None else source if source.is_dir() else source.parent

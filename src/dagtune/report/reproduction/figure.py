@@ -1,4 +1,4 @@
-"""Fig. 5 as the paper lays it out: SID above, AuPR below, a panel a model, against the number of nodes.
+"""Fig. 5 in the paper's layout: SID above, AuPR below, one panel for each model, against the number of nodes.
 
 Written as SVG by hand: the same bytes from the same results on any machine, and colours that follow the reader's light
 or dark page.
@@ -26,7 +26,7 @@ _STYLE = (
 
 
 def draw_fig5(numbers: Numbers, recipe: str, standardized: bool) -> str:
-    """The figure as SVG text; methods without results are left out, published points stand where the paper has them."""
+    """The figure as SVG text; methods without results are left out, and published points are drawn as diamonds."""
     experiment = EXPERIMENTS["fig5"]
     sizes = tuple(experiment.sizes)
     width = _LEFT + len(experiment.models) * (_WIDE + _GAP)

@@ -1,4 +1,4 @@
-"""Stored cells as numbers that can be asked for: mean and deviation over the repeats of one method on one setting."""
+"""Stored cells as numbers: mean and standard deviation over the repeats of one method in one setting."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Number:
 
     @property
     def sd(self) -> float:
-        """Standard deviation over the repeats; 0 for a single one, which tells nothing of it."""
+        """Standard deviation over the repeats; 0 if there is only one."""
         return statistics.stdev(self.values.values()) if self.n > 1 else 0.0
 
     def __str__(self) -> str:
@@ -68,18 +68,18 @@ _WORDS = {"timeout": "timed out", "failed": "failed"}
 
 
 def every_row() -> list[str]:
-    """Every row a table may have, other graphs of a method's fit after the method's own."""
+    """Every row that a table may have; other graphs of a method's fit come after the method itself."""
     others = readings()
     return [row for name in METHODS for row in (name, *(other for other, (of, _) in others.items() if of.name == name))]
 
 
 def show(metric: str, value: float) -> str:
-    """A value with the digits its measure deserves."""
+    """A value with the number of digits of its measure."""
     return f"{value:.{_DIGITS.get(metric, 2)}f}"
 
 
 def label_of(method: str) -> str:
-    """What a reader calls a method."""
+    """The name of a method on the page."""
     others = readings()
     if method in others:
         of, reading = others[method]
@@ -88,7 +88,7 @@ def label_of(method: str) -> str:
 
 
 class Numbers:
-    """All cells of a results file, asked for by setting, method and measure."""
+    """All cells of a results file, by setting, method and measure."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self.records = list(latest(records).values())

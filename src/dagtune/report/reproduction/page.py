@@ -1,4 +1,4 @@
-"""A page as blocks, written out as Markdown or as one HTML file that needs nothing else. All text is escaped."""
+"""A page made of blocks, as Markdown or as one self-contained HTML file. All text is escaped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Plain text in rows; ``**`` around a cell makes it stand out."""
+    """Plain text in rows; ``**`` around a cell makes it bold."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -35,7 +35,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing in a file of its own for Markdown, inlined in HTML."""
+    """A drawing: a file of its own for Markdown, part of the page in HTML."""
 
     file: str
     svg: str
@@ -89,7 +89,7 @@ def _markdown(block: Block) -> str:
 
 
 def _markdown_cell(text: str) -> str:
-    """Text that can't leave its cell or turn into markup; ``**`` at both ends stays."""
+    """Text escaped so that it can't leave its cell or become markup; ``**`` at both ends stays."""
     strong = _strong(text)
     inner = " ".join((text if strong is None else strong).split())
     for sign, safe in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("`", "\\`"), ("*", "\\*"), ("[", "\\[")):

@@ -30,7 +30,7 @@ def reading(numbers: Numbers, judged: Sequence[Verdict]) -> str:
 
 
 def fill(text: str, numbers: Numbers, judged: Sequence[Verdict]) -> str:
-    """``text`` with every placeholder replaced; an unknown one is refused by its name."""
+    """``text`` with every placeholder replaced; an unknown one is refused."""
     teller = _Teller(numbers, judged)
 
     def replaced(match: re.Match[str]) -> str:
@@ -59,7 +59,7 @@ class _Teller:
         }
 
     def ours(self, where: str, method: str, metric: str) -> str:
-        """``{{ours fig5/tanh/40/printed/raw ot sid}}``: mean and deviation."""
+        """``{{ours fig5/tanh/40/printed/raw ot sid}}``: mean and standard deviation."""
         experiment, model, nodes, recipe, scale = where.split("/")
         setting = Setting(experiment, model, int(nodes), recipe, _standardized(scale))
         return str(self._numbers.of(setting, method, metric))
@@ -105,8 +105,8 @@ class _Teller:
     def against(self, method: str, other: str, metric: str, recipe: str, scale: str) -> str:
         """``{{against ot random-complete sid printed raw}}``: in how many settings one is better, on the same tables.
 
-        A setting is a model at a size, table of the paper or figure; better and worse mean by more than two standard
-        errors of the difference on the same tables.
+        A setting is a model at a size in a table or figure of the paper. Better and worse mean by more than two
+        standard errors of the difference on the same tables.
         """
         sign = -1 if metric in ("aupr", "f1") else 1
         outcomes = []
@@ -124,7 +124,7 @@ class _Teller:
         better, worse = outcomes.count(-1), outcomes.count(1)
         return (
             f"{label_of(method)} beats {_article(other)} in {better} of {len(outcomes)} settings ({recipe}, "
-            f"{scale_word(_standardized(scale))}), loses in {worse}, no telling in {outcomes.count(0)}"
+            f"{scale_word(_standardized(scale))}), loses in {worse}, undecided in {outcomes.count(0)}"
         )
 
 

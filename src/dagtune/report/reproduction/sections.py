@@ -23,13 +23,13 @@ from dagtune.report.reproduction.verdicts import RULE, Verdict
 
 __all__ = ["all_numbers", "cuts", "origin", "scale_word", "tables"]
 
-#: The paper's columns, and the method of ours that stands under each.
+#: The paper's columns, and our method for each.
 _RIVALS = {"OT": "ot", "NOTEARS": "notears-mlp", "NPVAR": "npvar", "CAM": "cam", "GES": "ges"}
 _METRICS = {"sid": "SID", "aupr": "AuPR", "edges": "edges"}
 
 
 def scale_word(standardized: bool) -> str:
-    """How a reader calls the scale of the columns."""
+    """The name of the columns' scale on the page."""
     return "standardised" if standardized else "raw"
 
 
@@ -44,13 +44,14 @@ def origin(numbers: Numbers) -> list[Block]:
             versions.setdefault(name, set()).add(version)
     told = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items() if name != "commit")
     unknown = sum(map(from_uncommitted_code, numbers.records))
-    warned = f" {unknown} cells come from code that was never committed." if unknown else ""
+    warned = f" {unknown} cells were computed by code that was never committed." if unknown else ""
     return [
         Text(
             f"{len(numbers.records)} cells: {status['ok']} finished, {status['timeout']} timed out, {status['failed']} "
             f"failed; {seconds / 3600:.2f} processor hours; {finished[0]} to {finished[-1]}; {told}. Every number of "
-            "ours is the mean ± standard deviation over repeats (how many in brackets) of the cells stored beside this "
-            f"page; **not run** marks what nobody has run yet. `dagtune report` wrote this page from them.{warned}"
+            "ours is the mean ± standard deviation over the repeats (their number is in brackets) of the cells stored "
+            "next to this page; **not run** marks what has not been run yet. `dagtune report` wrote this page from "
+            f"them.{warned}"
         )
     ]
 
@@ -105,7 +106,7 @@ def _sized(
     *,
     with_published: bool,
 ) -> Table:
-    """Rows by model, size and measure, published above ours; a column a method."""
+    """Rows by model, size and measure, published numbers above ours; one column for each method."""
     told = {(p.model, p.nodes, p.metric, p.method): p.text for p in published() if p.experiment == experiment.name}
     rows: list[list[str]] = []
     for model in experiment.models:
@@ -133,7 +134,7 @@ def _sized(
 
 
 def _phases(experiment: Experiment, numbers: Numbers, recipe: str, standardized: bool) -> Table:
-    """Table II: a row a phase, then what stands beside it."""
+    """Table II: one row for each phase of OT, then one for each other method."""
     told = {(p.phase, p.metric): p.text for p in published() if p.experiment == experiment.name}
     (model,), (nodes,) = experiment.models, experiment.sizes
     setting = Setting(experiment.name, model, nodes, recipe, standardized)
@@ -149,7 +150,7 @@ def _phases(experiment: Experiment, numbers: Numbers, recipe: str, standardized:
 
 
 def _real(experiment: Experiment, numbers: Numbers, standardized: bool) -> Table:
-    """The real-data table: a row a method, published beside ours; Ames has no truth, so only its edges are counted."""
+    """The real-data table: one row for each method. Ames has no known graph, so only edges are counted."""
     (nodes,) = experiment.sizes
     told = {(p.model, p.metric, p.method): p.text for p in published() if p.experiment == experiment.name}
     names = {method: name for name, method in _RIVALS.items()}
@@ -168,7 +169,7 @@ def _real(experiment: Experiment, numbers: Numbers, standardized: bool) -> Table
 
 
 def all_numbers(judged: Sequence[Verdict], numbers: Numbers) -> list[Block]:
-    """Every published number in a row of its own, with its verdict."""
+    """One row for each published number, with its verdict."""
     counts = Counter(verdict.verdict for verdict in judged)
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     rows = []
@@ -194,7 +195,7 @@ def all_numbers(judged: Sequence[Verdict], numbers: Numbers) -> list[Block]:
 
 
 def cuts(numbers: Numbers) -> list[Block]:
-    """What was cut: cells that timed out or failed, by method and setting, each with its reason."""
+    """What was left out: cells that timed out or failed, by method and setting, each with its reason."""
     gone: Counter[tuple[str, ...]] = Counter()
     for record in numbers.records:
         if record["status"] != "ok":
@@ -207,20 +208,20 @@ def cuts(numbers: Numbers) -> list[Block]:
                 record["status"],
                 record["reason"],
             ] += 1
-    blocks: list[Block] = [Heading(2, "What was cut")]
+    blocks: list[Block] = [Heading(2, "What was left out")]
     short = _short_rows(numbers)
     if short:
-        blocks.append(Text("Methods that were tried on fewer tables than others, smallest count over the models:"))
-        blocks.append(Table(["experiment", "data", "method", "tables tried, by size", "of"], short))
+        blocks.append(Text("Methods that were run on fewer tables than others (smallest number over the models):"))
+        blocks.append(Table(["experiment", "data", "method", "tables by size", "of"], short))
     if not gone:
         return [*blocks, Text("Nothing timed out and nothing failed.")]
     rows = [[*what, str(count)] for what, count in sorted(gone.items())]
-    blocks.append(Text("Cells that were stopped, or failed:"))
+    blocks.append(Text("Cells that timed out or failed:"))
     return [*blocks, Table(["experiment", "data", "method", "status", "reason", "repeats"], rows)]
 
 
 def _short_rows(numbers: Numbers) -> list[list[str]]:
-    """Where a method was tried on fewer tables of a size than the size has in this file."""
+    """Methods that were tried on fewer tables of a size than other methods."""
     rows = []
     for experiment in EXPERIMENTS.values():
         if not experiment.own_sizes:

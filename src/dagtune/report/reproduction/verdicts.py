@@ -17,12 +17,12 @@ NOT_RUN = "not run yet"
 
 RULE = (
     "A published number is **reproduced** when our mean lies within 2 sd √(1/n + 1/m) of it, plus half a unit of its "
-    "last printed digit; sd and n are ours, m is how many tables stand behind the published number (10 in the authors' "
+    "last printed digit; sd and n are ours, m is the number of tables behind the published number (10 in the authors' "
     "script, 1 for Table II and real data). For OT's own numbers a better mean counts too; for its rivals it does not, "
-    "because what the paper claims of them is that they are worse. Raw data, both recipes; the methods that may "
-    "stand for a published name are tried in the order of the tables (OT: preset `paper`, then `released`; NOTEARS: "
+    "because the paper claims that they are worse. We take raw data and both recipes. The methods that may be "
+    "meant by a published name are tried in the order of the tables (OT: preset `paper`, then `released`; NOTEARS: "
     "`notears-mlp`, then `notears-linear`; CAM: `cam`, then `cam-r-defaults`), and the row says which recipe and "
-    "method did it. So a number has up to four chances; two repeats are the least that is judged."
+    "method reproduced the number. So a number has up to four chances. Fewer than two repeats are not judged."
 )
 #: Real data that are not the paper's.
 _NOT_THEIRS = {
@@ -33,7 +33,7 @@ _NOT_THEIRS = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """One published number, what became of it, and why; ``by`` says which recipe and method decided."""
+    """One published number, its verdict and the reason; ``by`` says which recipe and method decided."""
 
     published: Published
     verdict: str
@@ -43,7 +43,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One way in which a published number may have come about, and our number for it."""
+    """One recipe and method that may have given a published number, and our number for it."""
 
     published: Published
     recipe: str
