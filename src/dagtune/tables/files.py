@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from dagtune.registry import Registry
-from dagtune.validation import InputError, check_names, check_width
+from dagtune.validation import MAX_COLUMNS, InputError, check_names, check_width
 
 __all__ = [
     "FORMATS",
@@ -313,6 +313,8 @@ def _refuse_no_file(path: Path) -> None:
 
 def _header(path: Path, split_at: str | None, encoding: str) -> tuple[str, ...]:
     """Column names as they are in the file: pandas would rename duplicates and empty ones."""
+    if split_at is not None:
+        _refuse_too_wide(path, split_at, encoding)
     try:
         header = FORMATS[path.suffix.lower()].header
         if header is not None:
@@ -339,6 +341,20 @@ def _header(path: Path, split_at: str | None, encoding: str) -> tuple[str, ...]:
             f"{str(path)!r} has one column, named {names[0]!r}, when split at {split_at!r}: try sep={shown!r}"
         )
     return names
+
+
+def _refuse_too_wide(path: Path, split_at: str, encoding: str) -> None:
+    """Refuse a text table of too many columns before pandas sees its first line, which would take it minutes."""
+    try:
+        with path.open(encoding=encoding, errors="replace", newline="") as file:
+            count = len(next(filter(None, csv.reader(file, delimiter=split_at)), ()))
+    except (OSError, csv.Error):
+        return  # pandas says what is wrong
+    if count > MAX_COLUMNS:
+        raise InputError(
+            f"{str(path)!r} has {count} columns, but at most {MAX_COLUMNS} can be read from a text file: cut some out "
+            "of the file, or check that the table is not transposed"
+        )
 
 
 def _unknown(name: str, names: Sequence[str]) -> NoReturn:
