@@ -77,6 +77,7 @@ def test_clones_and_pipelines_learn_the_same(table):
     pd.testing.assert_frame_equal(pipeline[-1].adjacency_matrix_, OptimalTuning().fit(scaled).adjacency_matrix_)
 
 
+@pytest.mark.jax
 @pytest.mark.parametrize("random_state", [7, np.random.RandomState(7), np.random.default_rng(7)])
 def test_any_kind_of_random_state_will_do(table, random_state):
     learner = OptimalTuning(preset="released", random_state=random_state, solver_options={"steps": 2}).fit(table)

@@ -149,17 +149,20 @@ def check_gumbel(A, seeds, at_least):
         assert sum(close) >= at_least, (count, close)
 
 
+@pytest.mark.jax
 def test_the_gumbel_solver_comes_close_to_the_optimum():
     check_gumbel(pairs_at_s45(), range(3), at_least=2)
 
 
 @pytest.mark.slow
+@pytest.mark.jax
 @pytest.mark.parametrize("seed", [0, 20, 23])
 def test_the_gumbel_solver_comes_close_to_the_optimum_in_most_of_twenty_seeds(seed):
     """Its settings were chosen on A of seeds 0, 1, 12 and 14; 20 and 23 are fresh."""
     check_gumbel(pairs_at_s45(seed), range(20), at_least=16)
 
 
+@pytest.mark.jax
 def test_the_gumbel_solver_learns_and_the_released_settings_do_not():
     """The paper's solver ends far below where it began; under the script's settings the rows stay near random picks."""
     A = pairs_at_s45()
@@ -187,6 +190,7 @@ def least_released_loss(A):
     return -A @ w + 0.005 * w @ w
 
 
+@pytest.mark.jax
 def test_the_gumbel_solver_is_the_same_for_a_seed_and_blind_to_the_scale_of_the_data():
     A = pairs_at_s45()[:15]
     penalty = penalty_for_count(A, 5)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import interpolate, optimize, stats
+from scipy import integrate, interpolate, optimize, stats
 
 import oracles
 from dagtune import InputError
@@ -58,7 +58,7 @@ def test_roughness_is_the_integral_of_the_squared_second_derivative():
         curve, scale = GRAM.curves[j], GRAM.scale[j]
         grid = np.linspace(curve.knots[0], curve.knots[-1], 40_001)
         second = np.gradient(np.gradient(curve.values(grid), grid / scale, axis=1), grid / scale, axis=1)
-        found = np.trapezoid(second[:, 5:-5] ** 2, grid[5:-5] / scale, axis=1)
+        found = integrate.trapezoid(second[:, 5:-5] ** 2, grid[5:-5] / scale, axis=1)
         np.testing.assert_allclose(found, curve.roughness, rtol=2e-3, atol=1e-3)
 
 

@@ -317,8 +317,8 @@ def _numbers(raw: pd.DataFrame | np.ndarray, names: tuple[str, ...], asked: Mapp
             raise InputError(f"data of type {raw.dtype} are not real numbers: convert them to float")
         return np.ascontiguousarray(raw, dtype=np.float64)
     frame = pd.DataFrame(raw)
-    if not asked and (frame.dtypes == np.float64).all():
-        return np.ascontiguousarray(frame.to_numpy())
+    if not asked and all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in set(frame.dtypes)):
+        return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))  # at once: a column at a time takes 0.1 ms each
     values = np.empty(frame.shape, dtype=np.float64, order="F")
     for j, name in enumerate(names):
         values[:, j] = KINDS[asked.get(name, PLAIN)].encode(frame.iloc[:, j], name)
