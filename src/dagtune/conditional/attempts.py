@@ -19,10 +19,11 @@ from functools import partial
 
 import numpy as np
 
+from dagtune.conditional.factors import RegressionTable, penalties
 from dagtune.conditional.joint import Joint
 from dagtune.conditional.links import equal_bins, negentropy
 from dagtune.conditional.neighbours import find_neighbours, search_near
-from dagtune.conditional.orders import Objective, RegressionTable, penalties, search, top_down
+from dagtune.conditional.orders import Objective, search, top_down
 from dagtune.conditional.selection import likely_edges
 from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
 from dagtune.graph import complete
