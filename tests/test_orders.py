@@ -6,17 +6,18 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dagtune.conditional import orders
+from dagtune.conditional import factors
 from dagtune.conditional.attempts import _measure
+from dagtune.conditional.factors import SETTINGS, Factor, best_fit
 from dagtune.conditional.links import judge
-from dagtune.conditional.orders import SETTINGS, Objective, _Factor, best_fit, search, top_down
+from dagtune.conditional.orders import Objective, search, top_down
 from dagtune.simulate import random_dag, sample
 
 NOTHING = np.zeros((6, 6), dtype=bool)
 
 
 def data(d=5, n=150, seed=0):
-    """Columns of different laws, each after the first bent out of those before; one with few values."""
+    """Columns of different distributions, each after the first bent out of those before; one with few values."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     for j in range(1, d):
@@ -33,15 +34,15 @@ def cost(table, S, child):
     """log of the judgement of the regression of a child on a set, from the penalised normal equations themselves."""
     at = table.functions_of(np.sort(np.asarray(S, dtype=int)))
     G, b, n = table.products[np.ix_(at, at)], table.cross[at, child], table.n
-    share = getattr(orders, "EVIDENCE", 0.0)
+    share = getattr(factors, "EVIDENCE", 0.0)
     found = []
     for P in table.penalty[:, at]:
         A = G + np.diag(P)
         w = np.linalg.solve(A, b)
         V = table.power[child] - 2 * w @ b + w @ G @ w
         edf = np.trace(np.linalg.solve(A, G))
-        gcv = np.log(max(V, orders.LEAST)) - 2 * np.log(max(1 - (1 + edf) / n, orders.ROOM))
-        S = max(table.power[child] - b @ w, orders.LEAST)
+        gcv = np.log(max(V, factors.LEAST)) - 2 * np.log(max(1 - (1 + edf) / n, factors.ROOM))
+        S = max(table.power[child] - b @ w, factors.LEAST)
         likelihood = np.log(S) + (np.linalg.slogdet(A)[1] - np.sum(np.log(P))) / n
         found.append((1 - share) * gcv + share * likelihood)
     return min(found)
@@ -75,7 +76,7 @@ def test_a_rearranged_window_answers_as_the_whole_order_would(seed):
     """By factoring anew (from the first place on), by rotation (later), and after windows were taken over."""
     rng = np.random.default_rng(seed)
     T = table(d=6, seed=seed)
-    objective, factor = Objective(T, link=False, evidence=0.0), _Factor(T, rng.permutation(6))
+    objective, factor = Objective(T, link=False, evidence=0.0), Factor(T, rng.permutation(6))
     for low in (2, 1, 0, 3, 1, 2):
         length = int(rng.integers(2, 7 - low))
         window = rng.permutation(factor.order[low : low + length])
@@ -83,7 +84,7 @@ def test_a_rearranged_window_answers_as_the_whole_order_would(seed):
         after = factor.order[low + length :]
         places = np.concatenate([np.arange(length), rng.integers(0, length + 1, len(after))])
         children = np.concatenate([window, after])
-        found = factor.window(low, window).costs(places, children, objective)
+        found = objective.costs(factor.window(low, window), places, children)
         expected = [cost(T, [*head, *window[:p]], c) for p, c in zip(places, children)]
         np.testing.assert_allclose(found, expected, atol=1e-7)
         factor.rearrange(low, window)
@@ -100,7 +101,7 @@ def test_more_rows_than_functions_are_not_needed():
 
 def test_nothing_before_leaves_the_whole_variance():
     found = Objective(table(), link=False, evidence=0.0).along(np.arange(5))
-    assert found[0] == pytest.approx(-2 * np.log(1 - 1 / 150) * (1 - getattr(orders, "EVIDENCE", 0.0)), abs=1e-12)
+    assert found[0] == pytest.approx(-2 * np.log(1 - 1 / 150) * (1 - getattr(factors, "EVIDENCE", 0.0)), abs=1e-12)
 
 
 def test_rows_only_take_off_what_they_are_judged_by():
@@ -110,9 +111,9 @@ def test_rows_only_take_off_what_they_are_judged_by():
     seen = {}
 
     class Spy(Objective):
-        def finish(self, best, children):
+        def _finish(self, best, children):
             seen.update(gcv=best.cost, freedom=best.freedom, weights=best.weights)
-            return super().finish(best, children)
+            return super()._finish(best, children)
 
     for any_noise in (False, True):
         found = Spy(T, any_noise=any_noise).along(np.append(S, child))[-1]

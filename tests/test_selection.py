@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from dagtune.conditional.attempts import _measure
-from dagtune.conditional.orders import best_fit
+from dagtune.conditional.factors import best_fit
 from dagtune.conditional.selection import _backward, _pooled_odds, _statistics, residuals, select_parents
 from dagtune.graph import topological_order
 from dagtune.simulate import random_dag, sample

@@ -321,7 +321,8 @@ class Learner:
     def scored(self, start: np.ndarray, limit: float | None = None, *, both: bool) -> Attempt | None:
         """Post-nonlinear: normal scores as targets, and with ``both`` as causes too."""
         table = self.data.table
-        J = np.array([2 * negentropy(y, table.bins) if s else 0.0 for y, s in zip(table.targets, table.smooth)])
+        targets = table.targets.astype(np.float64)
+        J = np.array([2 * negentropy(y, table.bins) if s else 0.0 for y, s in zip(targets, table.smooth)])
         fee = 4 * np.log(self.seen) / self.seen
         which = np.flatnonzero(fee < J)
         if not len(which):

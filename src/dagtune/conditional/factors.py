@@ -17,6 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -78,11 +79,19 @@ class RegressionTable:
         """The number of variables."""
         return len(self.power)
 
+    @cached_property
+    def sums(self) -> _Sums:
+        """The sums over all rows, for compiled functions."""
+        return _Sums(self.products, self.cross, self.power, self.n)
+
     def functions_of(self, variables: Sequence[int] | np.ndarray) -> np.ndarray:
         """Positions of the functions of these variables, one variable after the other."""
-        begin = self.starts[np.asarray(variables, dtype=np.intp)]
-        ends = _ends(self, variables)
-        return np.arange(ends[-1]) + np.repeat(begin - ends[:-1], np.diff(ends))
+        variables = np.asarray(variables, dtype=np.intp)
+        return self.functions_at(variables, _ends(self, variables))
+
+    def functions_at(self, variables: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """The same, if it is known where the functions of each variable end."""
+        return np.arange(ends[-1]) + (self.starts[variables] - ends[:-1]).repeat(ends[1:] - ends[:-1])
 
 
 class Factor:
@@ -119,14 +128,9 @@ class Factor:
         ends = self.ends[low] + _ends(table, order)
         if not self.L:
             self.refresh()
-        a, b = ends[0], ends[-1]
-        turns = self._turns(low, order)
-        at = table.functions_of(order)
-        parts = [
-            (M @ Q[a:b], M @ Z[a:b], 2 * np.log(np.diag(turned)) - np.log(P[at]))
-            for (M, turned), Q, Z, P in zip(turns, self.Q, self.Z, table.penalty)
-        ]
-        return _Rotated(table, ends, self, parts)
+        rows = slice(ends[0], ends[-1])
+        turned = np.stack([M @ Q[rows] for (M, _), Q in zip(self._turns(low, order), self.Q)])
+        return _Rotated(table, ends, table.functions_of(order), self, turned)
 
     def _moved(self, low: int, order: np.ndarray) -> np.ndarray:
         """Rows of the window in their new arrangement, counted from its first."""
@@ -161,9 +165,8 @@ class Factor:
         self.order[low : low + len(order)] = order
 
 
-def _ends(table: RegressionTable, order: Sequence[int] | np.ndarray) -> np.ndarray:
+def _ends(table: RegressionTable, order: np.ndarray) -> np.ndarray:
     """Where the functions of each variable end when arranged so, 0 before the first."""
-    order = np.asarray(order, dtype=np.intp)
     ends = np.zeros(len(order) + 1, dtype=np.intp)
     np.cumsum(table.starts[order + 1] - table.starts[order], out=ends[1:])
     return ends
@@ -189,60 +192,50 @@ class Fresh(Prefixes):
 
     def best(self, places: np.ndarray, children: np.ndarray, evidence: float) -> Best:
         table = self.table
-        pairs, unique = _pair_up(table, children, _ends(table, self.order)[places])
-        at = table.functions_of(self.order)[: pairs.rows.max(initial=0)]
+        ends = _ends(table, self.order)
+        rows = ends[places]
+        at = table.functions_at(self.order, ends)[: rows.max(initial=0)]
         P = table.penalty.take(at, axis=1)
-        Q = _inverse_factors(table.products, at, P)
-        settings, different = len(P), len(unique)
-        factors = _Factors(
-            Q=Q,
-            Z=Q @ table.cross[at[:, None], unique],
-            size=-2 * np.log(np.diagonal(Q, axis1=1, axis2=2)) - np.log(P),
-            P=P,
-            columns=at,
-            triangular=True,
-            weights=np.zeros((settings, different, len(at))),
-            explained=np.zeros((settings, different)),
-            freedom=np.zeros(settings),
-            determinant=np.zeros(settings),
-        )
-        return _compare(table, factors, pairs, evidence)
+        nothing = np.zeros((len(P), 0, 0))
+        before = _Before(nothing, np.zeros((len(P), 0)), np.zeros(len(P)), np.zeros(len(P)))
+        factors = _Factors(nothing, P, at, np.arange(len(at)), True)
+        return _compare(table, factors, before, _Pairs(children, rows, np.lexsort((rows, children))), evidence)
 
 
 @dataclass(frozen=True, eq=False)
 class _Rotated(Prefixes):
-    """Rows of Q and Z of a rearranged window, with the unchanged ones before it; answers for its prefixes."""
+    """Rows of Q of a rearranged window at each setting, with the unchanged ones before it; answers for its prefixes.
+
+    ``ends`` are those of its variables, ``own`` the functions of its rows.
+    """
 
     table: RegressionTable
     ends: np.ndarray
-    before: Factor
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    own: np.ndarray
+    factor: Factor
+    Q: np.ndarray
 
     def best(self, places: np.ndarray, children: np.ndarray, evidence: float) -> Best:
-        table, before = self.table, self.before
+        table, factor = self.table, self.factor
         first = int(self.ends[0])
-        pairs, unique = _pair_up(table, children, self.ends[places] - first)
-        known = table.functions_of(before.order)[:first]
-        weights, explained, freedom, determinant = [], [], [], []
-        for L, Q, Z, P in zip(before.L, before.Q, before.Z, table.penalty):
-            head, reach = Z[:first, unique], Q[:first]
-            weights.append(head.T @ reach)
-            explained.append(np.einsum("ac,ac->c", head, head))
-            freedom.append(first - np.sum((reach * reach) @ P))
-            determinant.append(2 * np.sum(np.log(np.diag(L)[:first])) - np.sum(np.log(P[known])))
-        factors = _Factors(
-            Q=np.stack([Q for Q, _, _ in self.parts]),
-            Z=np.stack([Z[:, unique] for _, Z, _ in self.parts]),
-            size=np.stack([size for _, _, size in self.parts]),
-            P=table.penalty,
-            columns=np.arange(len(table.products)),
-            triangular=False,
-            weights=np.stack(weights),
-            explained=np.stack(explained),
-            freedom=np.array(freedom),
-            determinant=np.array(determinant),
+        settings, functions = table.penalty.shape
+        known = table.functions_of(factor.order)[:first]
+        asked = np.unique(children)
+        before = _Before(
+            np.zeros((settings, table.width, functions)),
+            np.zeros((settings, table.width)),
+            np.empty(settings),
+            np.empty(settings),
         )
-        return _compare(table, factors, pairs, evidence)
+        for k, (L, Q, Z, P) in enumerate(zip(factor.L, factor.Q, factor.Z, table.penalty)):
+            head, reach = Z[:first, asked], Q[:first]
+            before.weights[k, asked] = head.T @ reach
+            before.explained[k, asked] = np.einsum("ac,ac->c", head, head)
+            before.freedom[k] = first - np.sum((reach * reach) @ P)
+            before.determinant[k] = 2 * np.sum(np.log(np.diag(L)[:first])) - np.sum(np.log(P[known]))
+        rows = self.ends[places] - first
+        factors = _Factors(self.Q, table.penalty, np.arange(functions), self.own, False)
+        return _compare(table, factors, before, _Pairs(children, rows, np.lexsort((rows, children))), evidence)
 
 
 class Best(NamedTuple):
@@ -255,126 +248,135 @@ class Best(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """A pair is a child ``which`` and a number of ``rows`` of the factors; ``power`` are the children's mean squares.
+    """A pair is a child and a number of ``rows`` of the factor; ``arranged`` by child, the prefixes of each growing."""
 
-    ``arranged`` are the pairs child by child, the prefixes of each growing.
-    """
-
-    which: np.ndarray
+    children: np.ndarray
     rows: np.ndarray
     arranged: np.ndarray
-    power: np.ndarray
-
-
-def _pair_up(table: RegressionTable, children: np.ndarray, rows: np.ndarray) -> tuple[_Pairs, np.ndarray]:
-    """Pairs of these children and rows, and the different children that they number."""
-    asked = np.zeros(table.width, dtype=bool)
-    asked[children] = True
-    unique = np.flatnonzero(asked)
-    which = (np.cumsum(asked) - 1)[children]
-    return _Pairs(which, rows, np.lexsort((rows, which)), table.power[unique]), unique
 
 
 class _Factors(NamedTuple):
-    """Factors at K settings of the penalty, and what comes before their rows.
+    """Factors at K settings of the penalty.
 
-    ``Q`` (K, m, c) has the factors' rows, its columns standing for the functions ``columns``; it is 0 right of its
-    diagonal if ``triangular``. ``P`` (K, c) are their penalties, ``Z`` (K, m, children) and ``size`` (K, m) go with the
-    rows. Before them come weights (K, children, c) and explained squares (K, children) of the children, degrees of
-    freedom and log determinants (K,).
+    ``Q`` (K, m, c) has the factors' rows, its columns standing for the functions ``columns``, column ``own[a]`` for the
+    function that row a adds. ``P`` (K, c) are their penalties. If they are ``whole``, nothing comes before them, and
+    they are not given, but found from the products of the functions.
     """
 
     Q: np.ndarray
-    Z: np.ndarray
-    size: np.ndarray
     P: np.ndarray
     columns: np.ndarray
-    triangular: bool
+    own: np.ndarray
+    whole: bool
+
+
+class _Before(NamedTuple):
+    """What comes before the rows: weights (K, d, c) and explained squares (K, d) of each child, freedom, determinant.
+
+    The last two (K,) are degrees of freedom and the logarithm of a determinant. Whole factors need no weights.
+    """
+
     weights: np.ndarray
     explained: np.ndarray
     freedom: np.ndarray
     determinant: np.ndarray
 
 
-def _compare(table: RegressionTable, factors: _Factors, pairs: _Pairs, evidence: float) -> Best:
+def _compare(table: RegressionTable, factors: _Factors, before: _Before, pairs: _Pairs, evidence: float) -> Best:
     """The best of all settings for each pair."""
-    count, width = len(pairs.which), len(table.products)
-    best = Best(np.full(count, np.inf), np.empty(count), np.zeros((count, width)), np.empty(count, np.intp))
-    _take_best(factors, pairs, table.n, evidence, best)
+    count, width = len(pairs.rows), len(table.products)
+    best = Best(np.empty(count), np.empty(count), np.zeros((count, width)), np.empty(count, np.intp))
+    _take_best(factors, before, pairs, table.sums, evidence, best)
     return best
 
 
+class _Sums(NamedTuple):
+    """What the compiled comparison reads of a table."""
+
+    products: np.ndarray
+    cross: np.ndarray
+    power: np.ndarray
+    n: int
+
+
 @compiled(fastmath=True)
-def _take_best(factors: _Factors, pairs: _Pairs, n: int, evidence: float, best: Best) -> None:
+def _take_best(factors: _Factors, before: _Before, pairs: _Pairs, sums: _Sums, evidence: float, best: Best) -> None:
     """Put the best of all settings in place for each pair."""
+    n, whole = sums.n, factors.whole
+    m, c = len(factors.own), len(factors.columns)
+    edf, occam, w, b = np.empty(m + 1), np.empty(m + 1), np.empty(c), np.empty(c)
+    A, fresh = np.empty((m, m)), np.empty((m, m))
     for k in range(len(factors.P)):
-        Q, Z, P = factors.Q[k], factors.Z[k], factors.P[k]
-        m, c = Q.shape
-        edf, occam = np.empty(m + 1), np.empty(m + 1)
-        edf[0], occam[0] = factors.freedom[k], factors.determinant[k]
+        P = factors.P[k]
+        if whole:
+            _inverse_factor(sums.products, factors.columns, P, A, fresh)
+        Q = fresh if whole else factors.Q[k]
+        edf[0], occam[0] = before.freedom[k], before.determinant[k]
         for a in range(m):
             spent = 0.0
-            for j in range(a + 1 if factors.triangular else c):
+            for j in range(a + 1 if whole else c):
                 spent += P[j] * Q[a, j] * Q[a, j]
             edf[a + 1] = edf[a] + 1 - spent
-            occam[a + 1] = occam[a] + factors.size[k, a]
-        w = np.empty(c)
+            own = factors.own[a]
+            occam[a + 1] = occam[a] - 2 * np.log(Q[a, own]) - np.log(P[own])
         done, total, last = 0, 0.0, -1
         for a in pairs.arranged:
-            child, power = pairs.which[a], pairs.power[pairs.which[a]]
+            child = pairs.children[a]
             if child != last:
                 for j in range(c):
-                    w[j] = factors.weights[k, child, j]
-                done, total, last = 0, factors.explained[k, child], child
+                    b[j] = sums.cross[factors.columns[j], child]
+                    w[j] = 0.0 if whole else before.weights[k, child, j]
+                done, total, last = 0, 0.0 if whole else before.explained[k, child], child
             for i in range(done, pairs.rows[a]):
-                z = Z[i, child]
+                reach = i + 1 if whole else c
+                z = 0.0
+                for j in range(reach):
+                    z += Q[i, j] * b[j]
                 total += z * z
-                for j in range(i + 1 if factors.triangular else c):
+                for j in range(reach):
                     w[j] += z * Q[i, j]
             done = pairs.rows[a]
             penalty = 0.0
             for j in range(c):
                 penalty += P[j] * w[j] * w[j]
+            power = sums.power[child]
             S = max(power - total, LEAST)
             V = max(power - total - penalty, LEAST)
             cost = np.log(V) - 2 * np.log(max(1 - (1 + edf[done]) / n, ROOM))
             cost += evidence * min(V / (WEAK * power), 1.0) * (np.log(S) + occam[done] / n - cost)
-            if cost < best.cost[a]:
+            if k == 0 or cost < best.cost[a]:
                 best.cost[a], best.freedom[a], best.setting[a] = cost, edf[done], k
                 for j in range(c):
                     best.weights[a, factors.columns[j]] = w[j]
 
 
 @compiled(fastmath=True)
-def _inverse_factors(products: np.ndarray, at: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """(K, m, m): for each row P of the penalty the inverse of the lower Cholesky factor of G + P, G at ``at``."""
+def _inverse_factor(products: np.ndarray, at: np.ndarray, P: np.ndarray, A: np.ndarray, Q: np.ndarray) -> None:
+    """Q becomes the inverse of the lower Cholesky factor A of G + P, where G are the products of the functions."""
     m = len(at)
-    A, found = np.empty((m, m)), np.zeros((len(penalty), m, m))
-    for k in range(len(penalty)):
-        Q = found[k]
-        tiny = 0.0
-        for i in range(m):
-            for j in range(i + 1):
-                A[i, j] = products[at[i], at[j]]
-            A[i, i] += penalty[k, i]
-            tiny = max(tiny, A[i, i])
-        tiny *= 1e-13
-        for i in range(m):
-            for j in range(i + 1):
-                s = A[i, j]
-                for t in range(j):
-                    s -= A[i, t] * A[j, t]
-                # Functions of one another, beyond what the ridge can part, leave nothing: they get no say.
-                A[i, j] = np.sqrt(max(s, tiny)) if i == j else s / A[j, j]
-            for j in range(i):
-                x = A[i, j]
-                for t in range(j + 1):
-                    Q[i, t] -= x * Q[j, t]
-            x = 1 / A[i, i]
-            for t in range(i):
-                Q[i, t] *= x
-            Q[i, i] = x
-    return found
+    tiny = 0.0
+    for i in range(m):
+        for j in range(i + 1):
+            A[i, j] = products[at[i], at[j]]
+        A[i, i] += P[i]
+        tiny = max(tiny, A[i, i])
+    tiny *= 1e-13
+    for i in range(m):
+        for j in range(i + 1):
+            s = A[i, j]
+            for t in range(j):
+                s -= A[i, t] * A[j, t]
+            # Functions of one another, beyond what the ridge can part, leave nothing: they get no say.
+            A[i, j] = np.sqrt(max(s, tiny)) if i == j else s / A[j, j]
+            Q[i, j] = 0.0
+        for j in range(i):
+            x = A[i, j]
+            for t in range(j + 1):
+                Q[i, t] -= x * Q[j, t]
+        x = 1 / A[i, i]
+        for t in range(i):
+            Q[i, t] *= x
+        Q[i, i] = x
 
 
 def _factor(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -147,11 +147,10 @@ def _series_values(
 
 
 @compiled
-def _series_moments(chunk: np.ndarray, place: _Place, combination: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _moments(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sums over the rows of phi (r,) and phi phi^T (r, r)."""
-    r = len(combination)
-    phi, total, gram = np.empty((r, chunk.shape[1])), np.empty(r), np.empty((r, r))
-    np.dot(combination, _terms(chunk, place, combination.shape[1]), phi)
+    r = len(phi)
+    total, gram = np.empty(r), np.empty((r, r))
     for a in range(r):
         total[a] = 0.0
         for i in range(phi.shape[1]):
@@ -388,7 +387,9 @@ class SumColumn:
         combination = np.ascontiguousarray(self.expansion.weights.T)
         basis = self.expansion.basis
         if isinstance(basis, Series):
-            return *_series_moments(chunk, self._place(basis), combination), 0.0
+            phi = np.empty((len(combination), chunk.shape[1]))
+            _series_values(chunk, self._place(basis), combination, np.zeros(len(combination)), phi)
+            return *_moments(phi), 0.0
         phi = self._landmark_values(chunk, basis, combination)
         diagonal = self.expansion.diagonal or 0.0
         rest = float(np.maximum(diagonal - np.einsum("an,an->n", phi, phi), 0.0).sum())
