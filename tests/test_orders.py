@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dagtune.conditional import factors
-from dagtune.conditional.attempts import _measure
+from dagtune.conditional.data import measure
 from dagtune.conditional.factors import SETTINGS, Factor, best_fit
 from dagtune.conditional.links import judge
 from dagtune.conditional.orders import Objective, search, top_down
@@ -27,7 +27,7 @@ def data(d=5, n=150, seed=0):
 
 
 def table(**how):
-    return _measure(data(**how)).table
+    return measure(data(**how)).table
 
 
 def cost(table, S, child):
@@ -237,7 +237,7 @@ def test_two_variables_are_put_in_the_better_of_both_orders():
 )
 @pytest.mark.parametrize("link", [False, True])
 def test_columns_that_repeat_each_other_or_have_few_values_are_searched_all_the_same(spoil, link):
-    T = _measure(spoil(data(d=6, n=120, seed=4)).astype(float)).table
+    T = measure(spoil(data(d=6, n=120, seed=4)).astype(float)).table
     objective = Objective(T, link=link)
     order, costs = search(objective, np.arange(6), NOTHING)
     assert sorted(order) == list(range(6))
@@ -259,7 +259,7 @@ def test_equal_variances_are_judged_by_the_mean_residual_variance():
 
 
 def test_a_search_goes_without_settings_that_never_win_and_is_judged_by_all():
-    T = _measure(sample(random_dag(6, 9, rng=1), "mlp2", 400, rng=1).to_numpy()).table
+    T = measure(sample(random_dag(6, 9, rng=1), "mlp2", 400, rng=1).to_numpy()).table
     objective, order = Objective(T), np.arange(6)
     used = objective.settings(order)
     assert 0 < len(used) < len(SETTINGS)  # weak signals: not all of them
@@ -273,6 +273,6 @@ def test_strong_straight_effects_are_best_fitted_by_straight_lines():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 5))
     X[:, 4] = X[:, :4] @ [3, -2, 4, 1.5] + 0.1 * X[:, 4]
-    setting = best_fit(_measure(X).table, 4, np.arange(4))[1]
+    setting = best_fit(measure(X).table, 4, np.arange(4))[1]
     bent, ridge = SETTINGS[setting]
     assert max(10 * bent, ridge) < 1

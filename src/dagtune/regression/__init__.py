@@ -1,7 +1,18 @@
 """Additive smooth regressions answered from one feature Gram matrix; learners and baselines share them."""
 
 from dagtune.regression.fits import Fit, Growing, Trials, fit, fitted, try_each
-from dagtune.regression.gram import LEAST, P_SPLINE, RIDGE, ROOM, THIN_PLATE, Curve, Gram, Levels, Spline, measure_gram
+from dagtune.regression.gram import (
+    LEAST,
+    P_SPLINE,
+    RIDGE,
+    ROOM,
+    THIN_PLATE,
+    Categories,
+    Curve,
+    Gram,
+    Spline,
+    measure_gram,
+)
 
 __all__ = [
     "LEAST",
@@ -9,11 +20,11 @@ __all__ = [
     "RIDGE",
     "ROOM",
     "THIN_PLATE",
+    "Categories",
     "Curve",
     "Fit",
     "Gram",
     "Growing",
-    "Levels",
     "Spline",
     "Trials",
     "fit",

@@ -30,7 +30,7 @@ from dagtune.compiled import compiled
 from dagtune.tables.rows import MemoryRows
 from dagtune.validation import InputError, check_choice, check_count
 
-__all__ = ["LEAST", "P_SPLINE", "RIDGE", "ROOM", "THIN_PLATE", "Curve", "Gram", "Levels", "Spline", "measure_gram"]
+__all__ = ["LEAST", "P_SPLINE", "RIDGE", "ROOM", "THIN_PLATE", "Categories", "Curve", "Gram", "Spline", "measure_gram"]
 
 #: Added to the diagonal of G, whose own is 1: columns that copy each other still give a system with an answer.
 RIDGE = 1e-8
@@ -53,7 +53,7 @@ class Spline:
     """How a variable becomes functions: ``splines`` cubic B-splines, of which the ``functions`` smoothest are kept.
 
     ``knots`` are "quantile" (of the distinct values) or "uniform" over the range; the roughness of a function is its
-    integrated squared second "derivative" (in units of the variable's deviation) or the sum of squared second
+    integrated squared second "derivative" (in units of the variable's standard deviation) or the sum of squared second
     "difference" of its coefficients (Eilers and Marx 1996), which asks for uniform knots.
     """
 
@@ -96,14 +96,15 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
-    """The functions of one categorical variable: one less than it has levels, together as free as its levels are.
+class Categories:
+    """The functions of one categorical variable: one less than its categories, together as free as these are.
 
-    ``levels`` (k,) ascend, in the units of the table less the Gram's ``shift``; ``turn`` (k, k - 1) has the functions'
-    values there, uncorrelated over the rows and of variance 1. None is rougher than another: ``roughness`` is 0.
+    ``categories`` (k,) ascend, in the units of the table less the Gram's ``shift``; ``turn`` (k, k - 1) has the
+    functions' values there, uncorrelated over the rows and of variance 1. None is rougher than another: ``roughness``
+    is 0.
     """
 
-    levels: np.ndarray
+    categories: np.ndarray
     turn: np.ndarray
 
     @property
@@ -111,8 +112,8 @@ class Levels:
         return np.zeros(self.turn.shape[1])
 
     def values(self, x: np.ndarray) -> np.ndarray:
-        """(k - 1, rows) of the functions at ``x``; between levels the nearest counts."""
-        return self.turn[np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)].T
+        """(k - 1, rows) of the functions at ``x``; between categories the nearest counts."""
+        return self.turn[np.searchsorted((self.categories[1:] + self.categories[:-1]) / 2, x)].T
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,8 @@ class Gram:
     """All that regressions need of ``n`` rows of d variables; D functions in all, those of j from starts[j].
 
     ``products`` (D, D) is F F^T / n, ``cross`` (D, d) is F Y^T / n with Y the standardised variables, ``roughness``
-    (D,) is as in :class:`Curve`. ``shift`` and ``scale`` are the mean and deviation (divisor n) of each variable.
+    (D,) is as in :class:`Curve`. ``shift`` and ``scale`` are the mean and standard deviation (divisor n) of each
+    variable.
     """
 
     n: int
@@ -130,7 +132,7 @@ class Gram:
     starts: np.ndarray
     shift: np.ndarray
     scale: np.ndarray
-    curves: tuple[Curve | Levels, ...]
+    curves: tuple[Curve | Categories, ...]
 
     @property
     def width(self) -> int:
@@ -161,7 +163,7 @@ class Gram:
 def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE, categorical: np.ndarray | None = None) -> Gram:
     """The Gram matrix of a table (n, d) without constant columns; two passes over the rows once the knots are known.
 
-    Where ``categorical`` (d,) a column's values are levels.
+    Where ``categorical`` (d,) a column's values are categories.
     """
     shift = X.mean(axis=0)
     rows = MemoryRows(X).shifted(shift)
@@ -183,7 +185,7 @@ def measure_gram(X: np.ndarray, spline: Spline = THIN_PLATE, categorical: np.nda
     curves = tuple(
         _turn_smoothest_first(spline, knots[j], scale[j], next(sums) / n, next(sums) / n)
         if j in knots
-        else _level_functions(X[:, j], shift[j])
+        else _category_functions(X[:, j], shift[j])
         for j in range(d)
     )
 
@@ -249,13 +251,13 @@ def _turn_smoothest_first(
     return Curve(knots, turn, turn.T @ mean, roughness)
 
 
-def _level_functions(column: np.ndarray, shift: float) -> Levels:
-    """Uncorrelated functions of the levels: with shares p, eigenvectors of ``diag(p) - p p^T`` but the constant one."""
-    levels, count = np.unique(column, return_counts=True)
+def _category_functions(column: np.ndarray, shift: float) -> Categories:
+    """Uncorrelated functions of the categories: with shares p, eigenvectors of ``diag(p) - p p^T`` but the last."""
+    categories, count = np.unique(column, return_counts=True)
     share = count / count.sum()
     variance, vectors = np.linalg.eigh(np.diag(share) - np.outer(share, share))
     turn = vectors[:, 1:] / np.sqrt(variance[1:])
-    return Levels(levels - shift, turn - share @ turn)
+    return Categories(categories - shift, turn - share @ turn)
 
 
 @cache
