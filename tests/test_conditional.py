@@ -12,7 +12,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import special
 
 from dagtune.conditional.algorithm import DENSITIES, conditional_tuning
-from dagtune.conditional.attempts import MANY, NOISES, _measure, _random_order, _with_targets, find_order
+from dagtune.conditional.attempts import MANY, NOISES, _random_order, find_order
+from dagtune.conditional.data import measure, with_targets
 from dagtune.conditional.orders import Objective, search, top_down
 from dagtune.conditional.selection import LEAST_GAIN, select_parents
 from dagtune.conditional.transforms import fit_bounded
@@ -57,7 +58,7 @@ def test_permuted_columns_give_the_permuted_graph_from_the_same_start(seed):
     """The random start of the learner is drawn by position, so from that alone another order may come; nothing else."""
     X = table(seed=seed, n=200).to_numpy()
     p = np.random.default_rng(seed).permutation(6)
-    here, there = _measure(X).table, _measure(X[:, p]).table
+    here, there = measure(X).table, measure(X[:, p]).table
     no = np.zeros((6, 6), dtype=bool)
     variance = X.var(axis=0)
     first = top_down(Objective(here), variance, no)
@@ -177,18 +178,18 @@ def test_heavy_tails_of_the_noise_tell_directions(model):
 
 
 @pytest.mark.parametrize(("noise", "model"), [("t3", "tanh"), ("laplace", "mlp-tanh")])
-def test_noise_of_one_law_and_one_scale_tells_more_than_either(noise, model):
+def test_noise_of_one_distribution_and_one_scale_tells_more_than_either(noise, model):
     """With equal variances or a law of its own for each, the SIDs of these sum up to 98 and 92."""
     found, wrong = [], []
     for seed in range(6):
         result = learn(table(model, seed, 8, 14, 400, noise=noise))
         found.append(result.settings["decision"])
         wrong.append(sid(random_dag(8, 14, rng=seed), result.complete_dag))
-    assert sum("one law" in words for words in found) >= 4, found
+    assert sum("one distribution" in words for words in found) >= 4, found
     assert sum(wrong) < 50, wrong  # chance: about 31 each
 
 
-def test_a_law_shows_on_another_scale_too():
+def test_a_distribution_shows_on_another_scale_too():
     """With Gaussian noise on the other scale alone, the SIDs of these sum up to 134."""
     found, wrong = [], []
     for seed in range(5):
@@ -196,7 +197,7 @@ def test_a_law_shows_on_another_scale_too():
         result = learn(X)
         found.append(result.settings["decision"])
         wrong.append(sid(random_dag(8, 14, rng=seed), result.complete_dag))
-    assert sum("any law on that scale" in words for words in found) >= 4, found
+    assert sum("any distribution on that scale" in words for words in found) >= 4, found
     assert sum(wrong) < 50, wrong  # chance: about 31 each
 
 
@@ -204,8 +205,8 @@ def test_measurements_of_few_digits_are_no_categories():
     """However many rows repeat them: else a long table would never be asked for its noise's law."""
     X = np.random.default_rng(0).normal(size=(6000, 3))
     measured = np.column_stack([np.round(X[:, 0], 2), np.round(X[:, 1], 1), np.round(2 * X[:, 2])])
-    assert _measure(measured).table.smooth.tolist() == [True, False, False]
-    assert _measure(measured[:80]).table.smooth.tolist() == [True, True, False]
+    assert measure(measured).table.smooth.tolist() == [True, False, False]
+    assert measure(measured[:80]).table.smooth.tolist() == [True, True, False]
 
 
 @given(arrays(bool, (6, 6)), st.integers(0, 100))
@@ -218,7 +219,7 @@ def test_random_orders_keep_what_must_come_before_what(before, seed):
     assert all(rank[i] < rank[j] for i, j in np.argwhere(before))
 
 
-def test_many_gaussian_rows_are_not_taken_for_another_law():
+def test_many_gaussian_rows_are_not_taken_for_another_distribution():
     """Histograms see a sample of the rows: what they gain is paid for at its size, not the table's."""
     found = decided(lambda seed: table("tanh", seed, d=5, edges=6, n=30_000, noise_scale=(0.5, 2.0)), range(1, 5))
     assert not {"non-gaussian", "post-nonlinear"} & set(found), found
@@ -256,9 +257,9 @@ def test_equal_noise_sees_units_that_free_noise_does_not():
 
 def test_transformed_targets_are_measured_over_all_rows():
     X = special.expit(np.random.default_rng(0).normal(size=(7000, 3)))
-    data = _measure(X)
+    data = measure(X)
     fit = fit_bounded(data.rows[:, 1])
-    found = _with_targets(data, {1: fit})
+    found = with_targets(data, {1: fit})
     y = fit(X[:, 1])
     F = np.concatenate([c.values(X[:, j] - data.gram.shift[j]) for j, c in enumerate(data.gram.curves)])
     np.testing.assert_allclose(found.cross[:, 1], F @ (y - y.mean()) / len(y), atol=1e-9)
@@ -520,7 +521,7 @@ def test_functions_of_a_very_long_tail_are_sound(tail, n):
     """Knots that lie from 1e-5 to 1e5 apart: no function without variance, none rougher than nothing."""
     for seed in range(5):
         x = np.exp(tail * np.random.default_rng(seed).normal(size=n))
-        T = _measure(np.column_stack([x, np.arange(n)])).table
+        T = measure(np.column_stack([x, np.arange(n)])).table
         F = T.functions[: T.starts[1]]
         assert np.isfinite(T.products).all()
         assert (T.penalty > 0).all()
@@ -693,7 +694,7 @@ def test_levels_stay_one_variable_that_only_causes(seed):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_what_levels_are_called_means_nothing(noise):
+def test_what_categories_are_called_means_nothing(noise):
     X = with_levels(4)
     other = X.assign(region=X.region.map({"east": 7, "north": -1, "south": 3, "west": 0}), sex=X.sex == "f")
     one, two = (learn(table, categorical=["sex", "region"], noise=noise) for table in (X, other))

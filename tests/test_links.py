@@ -192,7 +192,7 @@ def test_gaussian_rows_have_no_negentropy_on_average(n):
     ],
     ids=["uniform", "exponential", "laplace", "t3"],
 )
-def test_known_laws_have_their_negentropy_up_to_what_binning_loses(draw, known):
+def test_known_distributions_have_their_negentropy_up_to_what_binning_loses(draw, known):
     found = [negentropy(draw(np.random.default_rng(seed), 20_000), equal_bins(20_000)) for seed in range(5)]
     assert 0.6 * known < np.mean(found) < known + 0.01
 

@@ -5,14 +5,14 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dagtune.conditional.attempts import _measure
+from dagtune.conditional.data import measure
 from dagtune.conditional.neighbours import find_neighbours, search_near
 from dagtune.conditional.orders import Objective
 from dagtune.simulate import random_dag, sample
 
 
 def table(model="gp", d=6, edges=6, n=200, seed=0, **how):
-    return _measure(sample(random_dag(d, edges, rng=seed), model, n, "printed", rng=seed, **how).to_numpy()).table
+    return measure(sample(random_dag(d, edges, rng=seed), model, n, "printed", rng=seed, **how).to_numpy()).table
 
 
 def pairs(d, seed, share=0.5):
@@ -84,7 +84,7 @@ def test_likely_neighbours_hold_nearly_all_true_ones(model):
     found = kept = 0
     for seed in range(4):
         truth = np.asarray(random_dag(15, 18, rng=seed)).astype(bool)
-        near = find_neighbours(_measure(sample(truth, model, 500, "printed", rng=seed).to_numpy()).table)
+        near = find_neighbours(measure(sample(truth, model, 500, "printed", rng=seed).to_numpy()).table)
         assert near is not None
         np.testing.assert_array_equal(near, near.T)
         assert not near.diagonal().any()
@@ -102,7 +102,7 @@ def test_dense_graphs_are_told_from_sparse_ones(model):
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_few_variables_are_no_obstacle(d):
-    T = _measure(np.random.default_rng(d).normal(size=(50, d))).table
+    T = measure(np.random.default_rng(d).normal(size=(50, d))).table
     near = find_neighbours(T)
     assert near is not None
     assert near.shape == (d, d)

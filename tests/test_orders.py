@@ -6,17 +6,18 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dagtune.conditional import orders
-from dagtune.conditional.attempts import _measure
+from dagtune.conditional import factors
+from dagtune.conditional.data import measure
+from dagtune.conditional.factors import SETTINGS, Factor, best_fit
 from dagtune.conditional.links import judge
-from dagtune.conditional.orders import SETTINGS, Objective, _Factor, best_fit, search, top_down
+from dagtune.conditional.orders import Objective, search, top_down
 from dagtune.simulate import random_dag, sample
 
 NOTHING = np.zeros((6, 6), dtype=bool)
 
 
 def data(d=5, n=150, seed=0):
-    """Columns of different laws, each after the first bent out of those before; one with few values."""
+    """Columns of different distributions, each after the first bent out of those before; one with few values."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     for j in range(1, d):
@@ -26,7 +27,7 @@ def data(d=5, n=150, seed=0):
 
 
 def table(**how):
-    return _measure(data(**how)).table
+    return measure(data(**how)).table
 
 
 def cost(table, S, child, evidence=0.0):
@@ -42,10 +43,10 @@ def cost(table, S, child, evidence=0.0):
         w = np.linalg.solve(A, b)
         V = table.power[child] - 2 * w @ b + w @ G @ w
         edf = np.trace(np.linalg.solve(A, G))
-        gcv = np.log(max(V, orders.LEAST)) - 2 * np.log(max(1 - (1 + edf) / n, orders.ROOM))
-        S = max(table.power[child] - b @ w, orders.LEAST)
+        gcv = np.log(max(V, factors.LEAST)) - 2 * np.log(max(1 - (1 + edf) / n, factors.ROOM))
+        S = max(table.power[child] - b @ w, factors.LEAST)
         likelihood = np.log(S) + (np.linalg.slogdet(A)[1] - np.sum(np.log(P))) / n
-        share = evidence * min(max(V, orders.LEAST) / (orders.WEAK * table.power[child]), 1.0)
+        share = evidence * min(max(V, factors.LEAST) / (factors.WEAK * table.power[child]), 1.0)
         found.append((1 - share) * gcv + share * likelihood)
     return min(found)
 
@@ -78,7 +79,7 @@ def test_a_rearranged_window_answers_as_the_whole_order_would(seed):
     """By factoring anew (from the first place on), by rotation (later), and after windows were taken over."""
     rng = np.random.default_rng(seed)
     T = table(d=6, seed=seed)
-    objective, factor = Objective(T, link=False, evidence=0.0), _Factor(T, rng.permutation(6))
+    objective, factor = Objective(T, link=False, evidence=0.0), Factor(T, rng.permutation(6))
     for low in (2, 1, 0, 3, 1, 2):
         length = int(rng.integers(2, 7 - low))
         window = rng.permutation(factor.order[low : low + length])
@@ -86,7 +87,7 @@ def test_a_rearranged_window_answers_as_the_whole_order_would(seed):
         after = factor.order[low + length :]
         places = np.concatenate([np.arange(length), rng.integers(0, length + 1, len(after))])
         children = np.concatenate([window, after])
-        found = factor.window(low, window).costs(places, children, objective)
+        found = objective.costs(factor.window(low, window), places, children)
         expected = [cost(T, [*head, *window[:p]], c) for p, c in zip(places, children)]
         np.testing.assert_allclose(found, expected, atol=1e-7)
         factor.rearrange(low, window)
@@ -116,9 +117,9 @@ def test_rows_only_take_off_what_they_are_judged_by():
     seen = {}
 
     class Spy(Objective):
-        def finish(self, best, children):
+        def _finish(self, best, children):
             seen.update(gcv=best.cost, freedom=best.freedom, weights=best.weights)
-            return super().finish(best, children)
+            return super()._finish(best, children)
 
     for any_noise in (False, True):
         found = Spy(T, any_noise=any_noise).along(np.append(S, child))[-1]
@@ -242,7 +243,7 @@ def test_two_variables_are_put_in_the_better_of_both_orders():
 )
 @pytest.mark.parametrize("link", [False, True])
 def test_columns_that_repeat_each_other_or_have_few_values_are_searched_all_the_same(spoil, link):
-    T = _measure(spoil(data(d=6, n=120, seed=4)).astype(float)).table
+    T = measure(spoil(data(d=6, n=120, seed=4)).astype(float)).table
     objective = Objective(T, link=link)
     order, costs = search(objective, np.arange(6), NOTHING)
     assert sorted(order) == list(range(6))
@@ -264,7 +265,7 @@ def test_equal_variances_are_judged_by_the_mean_residual_variance():
 
 
 def test_a_search_goes_without_settings_that_never_win_and_is_judged_by_all():
-    T = _measure(sample(random_dag(6, 9, rng=1), "mlp2", 400, rng=1).to_numpy()).table
+    T = measure(sample(random_dag(6, 9, rng=1), "mlp2", 400, rng=1).to_numpy()).table
     objective, order = Objective(T), np.arange(6)
     used = objective.settings(order)
     assert 0 < len(used) < len(SETTINGS)  # weak signals: not all of them
@@ -278,6 +279,6 @@ def test_strong_straight_effects_are_best_fitted_by_straight_lines():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 5))
     X[:, 4] = X[:, :4] @ [3, -2, 4, 1.5] + 0.1 * X[:, 4]
-    setting = best_fit(_measure(X).table, 4, np.arange(4))[1]
+    setting = best_fit(measure(X).table, 4, np.arange(4))[1]
     bent, ridge = SETTINGS[setting]
     assert max(10 * bent, ridge) < 1

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dagtune.conditional.attempts import _measure
-from dagtune.conditional.orders import best_fit
+from dagtune.conditional.data import measure
+from dagtune.conditional.factors import best_fit
 from dagtune.conditional.selection import _backward, _pooled_odds, _statistics, residuals, select_parents
 from dagtune.graph import topological_order
 from dagtune.simulate import random_dag, sample
@@ -187,7 +187,7 @@ def test_few_or_extreme_candidates_have_odds_too(chi):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_with_many_rows_the_parents_of_a_linear_child_are_found(seed):
-    T = _measure(linear(seed=seed)).table
+    T = measure(linear(seed=seed)).table
     order = np.triu(np.ones((6, 6), dtype=bool), 1)
     found = select_parents(T, order, nothing())
     expected = nothing()
@@ -202,7 +202,7 @@ def test_with_many_rows_the_parents_of_a_linear_child_are_found(seed):
 
 def test_gains_are_the_partial_correlations_of_linear_effects():
     X = linear(20_000)
-    found = select_parents(_measure(X).table, into_last(), nothing())
+    found = select_parents(measure(X).table, into_last(), nothing())
     kept = [0, 2, 3]
     for j in kept:
         others = np.column_stack([np.ones(len(X)), X[:, [k for k in kept if k != j]]])
@@ -212,7 +212,7 @@ def test_gains_are_the_partial_correlations_of_linear_effects():
 
 @pytest.mark.parametrize("least", [None, 0.0, 0.5, 1.0])
 def test_required_parents_stay_and_others_than_the_allowed_never_come(least):
-    T = _measure(linear(300)).table
+    T = measure(linear(300)).table
     allowed, required = into_last(), nothing()
     allowed[0, 5] = False
     required[4, 5] = True
@@ -228,7 +228,7 @@ def test_required_parents_stay_and_others_than_the_allowed_never_come(least):
 
 
 def test_a_lower_least_probability_keeps_all_that_a_higher_one_does():
-    T = _measure(linear(150)).table
+    T = measure(linear(150)).table
     order = np.triu(np.ones((6, 6), dtype=bool), 1)
     graphs = [select_parents(T, order, nothing(), least_probability=p).graph for p in (0.99, 0.7, 0.5, 0.1, 0.001)]
     for fewer, more in itertools.pairwise(graphs):
@@ -241,7 +241,7 @@ def test_a_lower_least_probability_keeps_all_that_a_higher_one_does():
 
 
 def test_no_candidates_no_edges():
-    found = select_parents(_measure(linear(100)).table, nothing(), nothing())
+    found = select_parents(measure(linear(100)).table, nothing(), nothing())
     assert not found.graph.any()
 
 
@@ -250,7 +250,7 @@ def test_no_candidates_no_edges():
 
 def test_residuals_of_a_linear_child_are_those_of_least_squares():
     X = linear(4000)
-    T = _measure(X).table
+    T = measure(X).table
     graph = nothing()
     graph[[0, 2, 3], 5] = True
     left = residuals(T, graph)
@@ -263,7 +263,7 @@ def test_residuals_of_a_linear_child_are_those_of_least_squares():
 
 def test_residuals_are_what_the_best_ridge_regression_leaves():
     X = linear(500, seed=3)
-    T = _measure(X).table
+    T = measure(X).table
     at = T.functions_of([0, 2])
     weights, chosen = best_fit(T, 5, np.array([0, 2]))
     A = T.products[np.ix_(at, at)] + np.diag(T.penalty[chosen][at])
@@ -277,7 +277,7 @@ def test_a_bent_link_is_taken_out_of_residuals():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 4))
     X[:, 3] = np.tanh(2 * X[:, :3].sum(axis=1)) + 0.1 * X[:, 3]
-    T = _measure(X).table
+    T = measure(X).table
     graph = into_last(4)
     left = residuals(T, graph)[3]
     additive = T.targets[3] - best_fit(T, 3, np.arange(3))[0] @ T.functions
@@ -287,7 +287,7 @@ def test_a_bent_link_is_taken_out_of_residuals():
 def test_a_graph_is_called_dense_only_if_that_is_sure():
     """With few pairs a share of effects a little above the limit may be chance."""
     X = sample(random_dag(10, 18, rng=0), "gp", 300, "printed", rng=0).to_numpy()
-    T = _measure(X).table
+    T = measure(X).table
     rank = np.argsort(topological_order(random_dag(10, 18, rng=0)))
     found = select_parents(T, rank[:, None] < rank, np.zeros((10, 10), dtype=bool))
     assert found.least_probability == 0.5

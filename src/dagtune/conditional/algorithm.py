@@ -90,12 +90,8 @@ def conditional_tuning(
     tell("kept", 1.0)
     probability = None
     if bags:
-        seeds = generator.spawn(bags)
-        probability = np.zeros_like(selected.evidence.odds)
-        for k, seed in enumerate(seeds):
-            tell("bags", k / bags)
-            chosen = seed.permutation(len(table.values))[: max(int(0.7 * len(table.values)), 2)]
-            probability += _one_bag(table.values[np.sort(chosen)], limits, noise, selected.least_gain, seed) / bags
+        tasks = _Bags(table.values, limits, noise, selected.least_gain)
+        probability = tasks.mean(generator.spawn(bags), tell)
     return Result(
         names=table.names,
         graphs=phases,
@@ -109,10 +105,7 @@ def conditional_tuning(
         settings={
             "learner": "conditional-tuning",
             "noise": noise,
-            "noise_decided": found.chosen.noise,
-            "decision": found.decision,
-            "joint_regressions": found.joint_used,
-            "likely_neighbours": found.neighbours_used,
+            **_decided(found),
             "density": plain(density),
             "least_probability": selected.least_probability,
             "least_gain": selected.least_gain,
@@ -130,6 +123,16 @@ def conditional_tuning(
         ),
         checks=checks,
     )
+
+
+def _decided(found: Ordered) -> dict[str, Any]:
+    """What the search decided, for the result's settings."""
+    return {
+        "noise_decided": found.chosen.noise,
+        "decision": found.decision,
+        "joint_regressions": found.joint_used,
+        "likely_neighbours": found.neighbours_used,
+    }
 
 
 def _least_probability(density: str | float) -> float | None:
@@ -157,18 +160,18 @@ class _Limits:
     def of(cls, known: Knowledge, table: Table) -> _Limits:
         required, forbidden = known.matrices(table.names)
         before = known.before(table.names)
-        levels = ~table.quantitative
-        if levels.all():
+        categorical = ~table.quantitative
+        if categorical.all():
             raise InputError("all columns are categorical: at least one must be a number, for the others to cause")
         for wrong, words in (
             (required, "is required to cause it; drop that edge"),
-            (before & ~levels[:, None], "must come before it; change the tiers or required edges"),
+            (before & ~categorical[:, None], "must come before it; change the tiers or required edges"),
         ):
-            if wrong[:, levels].any():
-                i, j = np.argwhere(wrong & levels)[0]
+            if wrong[:, categorical].any():
+                i, j = np.argwhere(wrong & categorical)[0]
                 names = printable(table.names[j]), printable(table.names[i])
                 raise InputError(f"column {names[0]} is categorical and can only be a cause, but {names[1]} {words}")
-        return cls(required, forbidden | levels, before | (levels[:, None] & ~levels), levels)
+        return cls(required, forbidden | categorical, before | (categorical[:, None] & ~categorical), categorical)
 
     def among(self, some: np.ndarray) -> _Limits:
         """The same for some of the variables."""
@@ -199,23 +202,41 @@ def _select(
     return selected, checks
 
 
-def _one_bag(
-    values: np.ndarray, limits: _Limits, noise: str, least_gain: float, rng: np.random.Generator
-) -> np.ndarray:
-    """(d, d) edge probabilities of one subsample, given the order it finds; a column constant in it has no edges."""
-    d = values.shape[1]
-    varied = np.flatnonzero(values.min(axis=0) < values.max(axis=0))
-    limits = limits.among(varied)
-    found = np.zeros((d, d))
-    if len(varied) < 2 or limits.categorical.all():
+@dataclass(frozen=True, eq=False)
+class _Bags:
+    """The same question to subsamples of the rows."""
+
+    values: np.ndarray
+    limits: _Limits
+    noise: str
+    least_gain: float
+
+    def mean(self, seeds: Sequence[np.random.Generator], tell: Progress) -> np.ndarray:
+        """(d, d) mean edge probabilities over subsamples of 70 % of the rows, one for each generator."""
+        found = np.zeros((self.values.shape[1],) * 2)
+        for k, seed in enumerate(seeds):
+            tell("bags", k / len(seeds))
+            chosen = seed.permutation(len(self.values))[: max(int(0.7 * len(self.values)), 2)]
+            found += self._one(self.values[np.sort(chosen)], seed) / len(seeds)
         return found
-    with one_blas_thread():
-        ordered = find_order(values[:, varied], limits.before, categorical=limits.categorical, noise=noise, rng=rng)
-        rows = ordered.chosen.objective.table
-        allowed = complete(ordered.chosen.order) & ~limits.forbidden
-        odds = select_parents(rows, allowed, limits.required, least_gain=least_gain).evidence.odds
-    found[np.ix_(varied, varied)] = np.where(limits.required, 1.0, special.expit(odds))
-    return found
+
+    def _one(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Edge probabilities of one subsample, given the order it finds; a column constant in it has no edges."""
+        d = values.shape[1]
+        varied = np.flatnonzero(values.min(axis=0) < values.max(axis=0))
+        limits = self.limits.among(varied)
+        found = np.zeros((d, d))
+        if len(varied) < 2 or limits.categorical.all():
+            return found
+        with one_blas_thread():
+            ordered = find_order(
+                values[:, varied], limits.before, categorical=limits.categorical, noise=self.noise, rng=rng
+            )
+            rows = ordered.chosen.objective.table
+            allowed = complete(ordered.chosen.order) & ~limits.forbidden
+            odds = select_parents(rows, allowed, limits.required, least_gain=self.least_gain).evidence.odds
+        found[np.ix_(varied, varied)] = np.where(limits.required, 1.0, special.expit(odds))
+        return found
 
 
 def _story(first: np.ndarray, limits: _Limits, selected: Selected) -> tuple[Phases, list[Change]]:
@@ -259,7 +280,7 @@ def _conditional_warnings(table: Table, found: Ordered, selected: Selected, chec
     """What the user must know before trusting the graph."""
     n, d = table.count, table.width
     told = table.left_out()
-    if found.straight and selected.graph[table.quantitative].any():  # what a level causes has a direction
+    if found.straight and selected.graph[table.quantitative].any():  # what a category causes has a direction
         told.append(
             "all effects look linear with Gaussian noise of any variance: data alone cannot tell their directions, "
             "the arrows are guesses; knowledge (tiers, required edges) or columns in their own units would decide"

@@ -19,29 +19,24 @@ from functools import partial
 
 import numpy as np
 
+from dagtune.conditional.data import Transform, measure, with_targets
+from dagtune.conditional.factors import RegressionTable
 from dagtune.conditional.joint import Joint
-from dagtune.conditional.links import equal_bins, negentropy
+from dagtune.conditional.links import negentropy
 from dagtune.conditional.neighbours import find_neighbours, search_near
-from dagtune.conditional.orders import Objective, RegressionTable, penalties, search, top_down
+from dagtune.conditional.orders import Objective, search, top_down
 from dagtune.conditional.selection import likely_edges
 from dagtune.conditional.transforms import fit_bounded, fit_normal_scores
 from dagtune.graph import complete
 from dagtune.parallel import parallel_map
 from dagtune.progress import Progress
-from dagtune.regression import Gram, Spline, measure_gram
-from dagtune.tables.rows import MemoryRows
 
 __all__ = ["NOISES", "Attempt", "Ordered", "find_order"]
 
 NOISES = ("auto", "equal", "free", "non-gaussian", "post-nonlinear")
 
-#: How a variable becomes functions: the line and the five smoothest bent ones of twelve B-splines.
-FUNCTIONS = Spline(12, 6)
-#: Rows that links, histograms and transforms look at; and the joint regressions.
-ROWS, JOINT_ROWS = 5000, 2500
-#: A variable with fewer values, counted by how seldom two rows agree, than this share of the rows and than this many is
-#: taken for discrete: measurements of three digits are none, however many rows repeat them.
-DISTINCT = 0.2, 80
+#: Rows that the joint regressions look at.
+JOINT_ROWS = 2500
 #: From so many variables on, searches from different starts run side by side; below, threads cost more than they save.
 MANY = 15
 #: Up to so many variables a search may move one anywhere; beyond, so far at once.
@@ -70,8 +65,6 @@ MISSED = 3.0
 #: Log residual variances that vary less than this over the earlier half of the order are alike; more, and over all they
 #: must vary by less than this share of what they do at the order found under free variances.
 ALIKE, MUCH = 0.25, 0.6
-
-Transform = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,74 +103,6 @@ class _Alike:
     words: str
 
 
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """The table as the search wants it: sums over rows, and some rows."""
-
-    X: np.ndarray
-    gram: Gram
-    rows: np.ndarray
-    table: RegressionTable
-    #: (d,): columns whose values are levels. They only cause: what their own regressions say is nothing.
-    categorical: np.ndarray
-
-    @property
-    def variance(self) -> np.ndarray:
-        return self.gram.scale**2
-
-
-def _measure(X: np.ndarray, categorical: np.ndarray | None = None) -> _Data:
-    """Functions, their Gram matrix, and the rows that links will look at."""
-    n, d = X.shape
-    categorical = np.zeros(d, dtype=bool) if categorical is None else categorical
-    gram = measure_gram(X, FUNCTIONS, categorical)
-    rows = X if n <= ROWS else MemoryRows(X).sample(ROWS).T
-    targets = np.ascontiguousarray(((rows - gram.shift) / gram.scale).T)
-    targets[categorical] = 0.0
-    functions = np.concatenate([curve.values(rows[:, j] - gram.shift[j]) for j, curve in enumerate(gram.curves)])
-    smooth = np.array([_values(column) > min(DISTINCT[0] * len(rows), DISTINCT[1]) for column in rows.T])
-    smooth &= ~categorical
-    table = RegressionTable(
-        n=n,
-        products=gram.products,
-        cross=np.where(categorical, 0.0, gram.cross),
-        power=np.ones(d),
-        starts=gram.starts,
-        penalty=penalties(gram.roughness, gram.starts, n),
-        functions=functions.astype(np.float32),
-        targets=targets.astype(np.float32),
-        smooth=smooth,
-        bins=equal_bins(len(rows)),
-    )
-    return _Data(X, gram, rows, table, categorical)
-
-
-def _values(column: np.ndarray) -> float:
-    """One over the chance that two rows agree: so many equally frequent values would repeat as often."""
-    count = np.unique(column, return_counts=True)[1]
-    return len(column) ** 2 / float(np.sum(count.astype(np.float64) ** 2))
-
-
-def _with_targets(data: _Data, transforms: dict[int, Transform]) -> RegressionTable:
-    """The same functions, other targets for some variables."""
-    table, gram = data.table, data.gram
-    cross, targets, power = table.cross.copy(), table.targets.copy(), table.power.copy()
-    which = np.array(sorted(transforms))
-    for j in which:
-        targets[j] = transforms[j](data.rows[:, j])
-
-    def sums(chunk: np.ndarray) -> list[np.ndarray]:
-        F = np.concatenate([curve.values(x - shift) for curve, x, shift in zip(gram.curves, chunk, gram.shift)])
-        y = np.stack([transforms[j](chunk[j]) for j in which])
-        return [F @ y.T, np.sum(y, axis=1), np.sum(y * y, axis=1)]
-
-    products, total, squares = (one / table.n for one in MemoryRows(data.X).sum(sums))
-    cross[:, which] = products  # the functions have mean 0: the targets' means play no part
-    power[which] = squares - total**2
-    targets[which] -= targets[which].mean(axis=1, keepdims=True)
-    return replace(table, cross=cross, targets=targets, power=power)
-
-
 class Learner:
     """One table, one set of rules: makes attempts under each kind of noise."""
 
@@ -192,7 +117,7 @@ class Learner:
         threads: int = 1,
         stopped: Callable[[], None] = lambda: None,
     ) -> None:
-        self.data = _measure(X, categorical)
+        self.data = measure(X, categorical)
         self.before, self.rng, self.threads, self.stopped = before, rng, threads, stopped
         self.n, self.d = X.shape
         #: Rows that histograms and transforms saw: what is learned from them is paid for at their number.
@@ -255,40 +180,42 @@ class Learner:
         objective = self._objective(any_noise=True)
         # No limit here: at a wrong order residuals are mixtures, nearly Gaussian; the gain shows after the search.
         order, score = self._search(objective, free.order)
-        if score + self._law() < (np.inf if limit is None else min(free.score, limit + FAR * self.d)):
+        if score + self._any_noise_penalty() < (np.inf if limit is None else min(free.score, limit + FAR * self.d)):
             order, score = self._search(objective, order, *self._random(STARTS))
-        return Attempt("non-gaussian", order, score + self._law(), objective)
+        return Attempt("non-gaussian", order, score + self._any_noise_penalty(), objective)
 
-    def equal_law(self, equal: Attempt, free: Attempt, law: Attempt, limit: float | None = None) -> _Alike | None:
-        """Noise of one law and one scale, where its law shows: the entropy power takes the place of the variance."""
+    def equal_shape(
+        self, equal: Attempt, free: Attempt, any_noise: Attempt, limit: float | None = None
+    ) -> _Alike | None:
+        """Noise of one distribution, where that shows: the entropy power takes the place of the variance."""
         least = free.score - SLIGHT * self.d
         if limit is not None:
             least = min(least, limit + FAR * self.d)
-        if law.score > least or _likeliest([law, free], self.n) is free:
+        if any_noise.score > least or _likeliest([any_noise, free], self.n) is free:
             return None
         objective = replace(equal.objective, any_noise=True)
-        order, score = self._search(objective, equal.order, law.order)
-        words = "noise of one law, not Gaussian"
-        return self.alike(Attempt("equal", order, score + self._law(), objective, words), law)
+        order, score = self._search(objective, equal.order, any_noise.order)
+        words = "noise of one distribution, not Gaussian"
+        return self.alike(Attempt("equal", order, score + self._any_noise_penalty(), objective, words), any_noise)
 
-    def any_law(self, free: Attempt, scales: Sequence[Attempt], law: Attempt | None) -> Attempt | None:
-        """Noise of any law on the best of other scales, if that is clearly better than the table's own.
+    def any_noise_on_scale(self, free: Attempt, scales: Sequence[Attempt], any_noise: Attempt | None) -> Attempt | None:
+        """Noise of any distribution on the best of other scales, if that is clearly better than the table's own.
 
         Not where noise is of one variance there: that is seldom met by accident, and says enough. And not where the
-        ``law`` on the table's own scale does nearly as well.
+        ``any_noise`` on the table's own scale does nearly as well.
         """
         attempt = min(scales, key=lambda one: one.score, default=free)
         if attempt.score >= free.score - SLIGHT * self.d or attempt.objective.variance is not None:
             return None
-        fee = attempt.score - attempt.objective.total(attempt.objective.along(attempt.order))
+        penalty = attempt.score - attempt.objective.total(attempt.objective.along(attempt.order))
         objective = replace(attempt.objective, any_noise=True)
         order, score = self._search(objective, attempt.order, *self._random(STARTS))
-        words = f"{attempt.words}, noise of any law on that scale"
-        found = Attempt(attempt.noise, order, score + fee + self._law(), objective, words)
-        return found if law is None or found.score < law.score - SLIGHT * self.d else None
+        words = f"{attempt.words}, noise of any distribution on that scale"
+        found = Attempt(attempt.noise, order, score + penalty + self._any_noise_penalty(), objective, words)
+        return found if any_noise is None or found.score < any_noise.score - SLIGHT * self.d else None
 
-    def _law(self) -> float:
-        """What noise of any law costs."""
+    def _any_noise_penalty(self) -> float:
+        """What noise of any distribution costs."""
         return 2 * self.d * float(np.log(self.seen)) / self.seen
 
     def scales(self, start: np.ndarray, limit: float | None = None) -> list[Attempt]:
@@ -306,36 +233,37 @@ class Learner:
     def bounded(self, start: np.ndarray, limit: float | None = None) -> Attempt | None:
         """Post-nonlinear: targets of bounded variables through Johnson's SB, which has a bound on each side to pay."""
         fits = {int(j): fit_bounded(self.data.rows[:, j]) for j in np.flatnonzero(self.data.table.smooth)}
-        fee = 2 * np.log(self.seen) / self.seen
-        chosen = {j: fit for j, fit in fits.items() if fit.change < -fee}
+        penalty = 2 * np.log(self.seen) / self.seen
+        chosen = {j: fit for j, fit in fits.items() if fit.change < -penalty}
         if not chosen:
             return None
-        cost = sum(fit.change + fee for fit in chosen.values())
+        cost = sum(fit.change + penalty for fit in chosen.values())
         # All variables on one kind of scale: only then can their noise be of one variance there.
-        scale = np.array([fits[j].deviation ** 2 for j in range(self.d)]) if len(fits) == self.d else None
+        scale = np.array([fits[j].standard_deviation ** 2 for j in range(self.d)]) if len(fits) == self.d else None
         return self._transformed(
-            _with_targets(self.data, dict(chosen)), start, cost, f"bounded of {len(chosen)} variables", limit, scale
+            with_targets(self.data, dict(chosen)), start, cost, f"bounded of {len(chosen)} variables", limit, scale
         )
 
     def scored(self, start: np.ndarray, limit: float | None = None, *, both: bool) -> Attempt | None:
         """Post-nonlinear: normal scores as targets, and with ``both`` as causes too."""
         table = self.data.table
-        J = np.array([2 * negentropy(y, table.bins) if s else 0.0 for y, s in zip(table.targets, table.smooth)])
-        fee = 4 * np.log(self.seen) / self.seen
-        which = np.flatnonzero(fee < J)
+        targets = table.targets.astype(np.float64)
+        J = np.array([2 * negentropy(y, table.bins) if s else 0.0 for y, s in zip(targets, table.smooth)])
+        penalty = 4 * np.log(self.seen) / self.seen
+        which = np.flatnonzero(penalty < J)
         if not len(which):
             return None
         transforms: dict[int, Transform] = {int(j): fit_normal_scores(self.data.rows[:, j]) for j in which}
-        cost = float(np.sum(fee - J[which]))
+        cost = float(np.sum(penalty - J[which]))
         if not both:
             return self._transformed(
-                _with_targets(self.data, transforms), start, cost, f"normal scores of {len(which)} variables", limit
+                with_targets(self.data, transforms), start, cost, f"normal scores of {len(which)} variables", limit
             )
         X = self.data.X.copy()
         for j, transform in transforms.items():
             X[:, j] = transform(X[:, j])
         told = f"normal scores, as causes too, of {len(which)} variables"
-        return self._transformed(_measure(X, self.data.categorical).table, start, cost, told, limit)
+        return self._transformed(measure(X, self.data.categorical).table, start, cost, told, limit)
 
     def _transformed(
         self,
@@ -487,7 +415,7 @@ def find_order(
 ) -> Ordered:
     """The order of the columns of X (n, d), causes first; ``before[i, j]`` keeps i before j.
 
-    Where ``categorical`` (d,) the values are levels; ``before`` must keep those before all numbers.
+    Where ``categorical`` (d,) the values are categories; ``before`` must keep those before all numbers.
     """
     share = 0.0
 
@@ -504,22 +432,22 @@ def find_order(
     scales = learner.scales(free.order, limit) if noise in ("auto", "post-nonlinear") else []
     attempts += scales
     share = 0.6
-    law = None
+    any_noise = None
     if noise == "auto":
         alike = learner.alike(learner.equal(), free)
         share = 0.65
         limit = min(one.score for one in attempts)
-        law = learner.non_gaussian(free, limit)
-        attempts += [alike.attempt, law]
-        if one_law := learner.equal_law(alike.attempt, free, law, limit):
-            alike = one_law
+        any_noise = learner.non_gaussian(free, limit)
+        attempts += [alike.attempt, any_noise]
+        if one_shape := learner.equal_shape(alike.attempt, free, any_noise, limit):
+            alike = one_shape
             attempts.append(alike.attempt)
     elif noise == "equal":
         attempts.append(learner.equal())
     elif noise == "non-gaussian":
         attempts.append(learner.non_gaussian(free))
     share = 0.7
-    if both := learner.any_law(free, scales, law):
+    if both := learner.any_noise_on_scale(free, scales, any_noise):
         attempts.append(both)
     chosen, decision = _decide(attempts, alike, learner.n) if noise == "auto" else _asked(attempts, noise, learner.n)
     share = 0.8
@@ -531,7 +459,7 @@ def find_order(
 
 
 def _likeliest(attempts: Sequence[Attempt], n: int) -> Attempt:
-    """The attempt of least score; with noise of any law if the usual variable shows it: a few odd ones are no law."""
+    """The attempt of least score; with noise of any distribution only if the usual variable shows it."""
 
     def shown(attempt: Attempt) -> bool:
         objective, order = attempt.objective, attempt.order
@@ -555,16 +483,16 @@ def _decide(attempts: list[Attempt], alike: _Alike, n: int) -> tuple[Attempt, st
     """The attempt to go on with, and in words why."""
     free, d = attempts[0], len(attempts[0].order)
     best = _likeliest([one for one in attempts if one.noise != "equal"], n)
-    # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like noise of another law.
+    # Equal variances are seldom met by accident, a better likelihood is: a misfit looks like other noise.
     usual, least = free, SLIGHT
     if alike.enough:
         least = CLEAR
-        if alike.attempt.objective.any_noise:  # the law is no news then
+        if alike.attempt.objective.any_noise:  # that noise is not Gaussian is no news then
             usual = next(one for one in attempts if one.noise == "non-gaussian")
     if best is not free and (usual.score - best.score) / d > least:
         words = f" ({best.words})" if best.words else ""
         told = f"{(free.score - best.score) * n / 2:.1f}"
-        return best, f"{best.noise} noise{words}: log likelihood {told} above free Gaussian noise, fees paid"
+        return best, f"{best.noise} noise{words}: log likelihood {told} above free Gaussian noise, penalties included"
     if alike.enough:
         words = f" ({alike.attempt.words})" if alike.attempt.words else ""
         return alike.attempt, f"equal noise variances{words}: {alike.words}"

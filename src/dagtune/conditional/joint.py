@@ -35,7 +35,7 @@ class Joint:
     """log V(child | S) by the joint regression; every set is solved once and remembered.
 
     ``rows`` (n, D) are standardised, the first column of variable j at ``starts[j]`` (None: it is its only one),
-    ``targets`` (d, n) as in :class:`dagtune.conditional.orders.RegressionTable`.
+    ``targets`` (d, n) as in :class:`dagtune.conditional.factors.RegressionTable`.
     """
 
     def __init__(

@@ -22,15 +22,16 @@ from dagtune.compiled import compiled
 
 __all__ = ["LINK_FREEDOM", "equal_bins", "judge", "link_fit", "negentropy"]
 
-#: The link's spline lives on this many bins over +-_REACH deviations of u; beyond, it is constant.
+#: The link's spline lives on this many bins over +-_REACH standard deviations of u; beyond, it is constant.
 _BINS, _REACH = 64, 2.5
 _KNOTS = (-1.2, -0.4, 0.4, 1.2)
 #: Degrees of freedom that a bent link costs beyond the straight line.
 LINK_FREEDOM = 2 + len(_KNOTS)
-#: Resolution of the table that finds a Gaussian bin: cells a deviation, deviations on each side. With coarse cells the
-#: bins are not equally likely, and a Gaussian seems to be none.
+#: Resolution of the table that finds a Gaussian bin: cells a standard deviation, standard deviations on each side. With
+#: coarse cells the bins are not equally likely, and a Gaussian seems to be none.
 _CELLS, _SIDE = 512, 8
-#: Beyond the first of these deviations bins are not equally likely, but reach to the next: there heavy tails show.
+#: Beyond the first of these, in standard deviations, bins are not equally likely, but reach to the next: there heavy
+#: tails show.
 _TAILS = np.array([2.5, 3.2, 4.0, 5.0, 6.5])
 _TAIL_SHARES = -np.diff(special.ndtr(-np.append(_TAILS, np.inf)))
 _TAIL_TOTAL = float(_TAIL_SHARES.sum())
@@ -61,11 +62,11 @@ def equal_bins(n: int) -> np.ndarray:
 
 
 @compiled(fastmath=True)
-def _bin_sums(u: np.ndarray, e: np.ndarray, deviation: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _bin_sums(u: np.ndarray, e: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bin of each row, and rows and sum of e in each bin."""
     where = np.empty(len(u), np.int64)
     count, total = np.zeros(_BINS), np.zeros(_BINS)
-    step = _BINS / (2 * _REACH * deviation)
+    step = _BINS / (2 * _REACH * spread)
     for t in range(len(u)):
         b = min(max(int(u[t] * step + _BINS / 2), 0), _BINS - 1)
         where[t] = b
@@ -114,31 +115,16 @@ def _bend(count: np.ndarray, total: np.ndarray, n: int) -> tuple[float, np.ndarr
     return explained, values
 
 
-@compiled(fastmath=True)
 def link_fit(u: np.ndarray, e: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Gain in log variance of e by a bent link, the bend at each row and its slope against u there."""
-    n = len(u)
-    mean, spread, left = 0.0, 0.0, 0.0
-    for t in range(n):
-        mean += u[t]
-        left += e[t] * e[t]
-    mean /= n
-    for t in range(n):
-        spread += (u[t] - mean) * (u[t] - mean)
-    deviation = np.sqrt(spread / n)
-    at_rows, slope_at_rows = np.zeros(n), np.zeros(n)
-    if deviation < 1e-4:
-        return 0.0, at_rows, slope_at_rows
-    where, count, total = _bin_sums(u, e, deviation)
+    n, spread = len(u), float(np.std(u))
+    if spread < 1e-4:
+        return 0.0, np.zeros(n), np.zeros(n)
+    where, count, total = _bin_sums(u, e, spread)
     explained, values = _bend(count, total, n)
-    width = 2 * _REACH * deviation / _BINS
-    slope = np.empty(_BINS)
-    for b in range(_BINS):
-        low, high = max(b - 1, 0), min(b + 1, _BINS - 1)
-        slope[b] = (values[high] - values[low]) / (width * (high - low))
-    for t in range(n):
-        at_rows[t], slope_at_rows[t] = values[where[t]], slope[where[t]]
-    return -np.log(max(1 - explained / max(left, 1e-300), 1e-9)), at_rows, slope_at_rows
+    low, high = np.maximum(np.arange(_BINS) - 1, 0), np.minimum(np.arange(_BINS) + 1, _BINS - 1)
+    slope = (values[high] - values[low]) / (2 * _REACH * spread / _BINS * (high - low))
+    return -np.log(max(1 - explained / max(float(e @ e), 1e-300), 1e-9)), values[where], slope[where]
 
 
 @compiled(fastmath=True)
@@ -179,15 +165,15 @@ def judge(
     fits: np.ndarray,
     targets: np.ndarray,
     children: np.ndarray,
-    fee: np.ndarray,
+    penalty: np.ndarray,
     table: np.ndarray,
     any_noise: bool,
     smooth: np.ndarray,
 ) -> np.ndarray:
     """For each fit u (pairs, rows) of its child: what to take off log V.
 
-    That is the gain by a bent link where it exceeds its ``fee``, and with ``any_noise`` twice the negentropy of what
-    remains, for children whose values are ``smooth``, not a few repeated numbers.
+    That is the gain by a bent link where it exceeds its ``penalty``, and with ``any_noise`` twice the negentropy of
+    what remains, for children whose values are ``smooth``, not a few repeated numbers.
     """
     off = np.zeros(len(fits))
     n = fits.shape[1]
@@ -202,12 +188,12 @@ def judge(
             mean += x
             square += x * x
             left += e[t] * e[t]
-        deviation = np.sqrt(max(square / n - (mean / n) ** 2, 0.0))
+        spread = np.sqrt(max(square / n - (mean / n) ** 2, 0.0))
         bent = False
-        if deviation > 1e-4:
-            where, count, total = _bin_sums(u, e, deviation)
+        if spread > 1e-4:
+            where, count, total = _bin_sums(u, e, spread)
             explained, values = _bend(count, total, n)
-            gain = -np.log(max(1 - explained / max(left, 1e-300), 1e-9)) - fee[a]
+            gain = -np.log(max(1 - explained / max(left, 1e-300), 1e-9)) - penalty[a]
             if gain > 0:
                 off[a] = gain
                 bent = True

@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dagtune.conditional.orders import Objective, RegressionTable, best_insertion
+from dagtune.conditional.factors import RegressionTable
+from dagtune.conditional.orders import Objective, best_insertion
 from dagtune.conditional.selection import keep_backward
 
 __all__ = ["find_neighbours", "search_near"]

@@ -21,8 +21,8 @@ from scipy import special
 from scipy.linalg import lapack
 
 from dagtune.compiled import compiled
+from dagtune.conditional.factors import RegressionTable, best_fit
 from dagtune.conditional.links import LINK_FREEDOM, link_fit
-from dagtune.conditional.orders import RegressionTable, best_fit
 from dagtune.regression import ROOM
 
 __all__ = ["LEAST_GAIN", "Evidence", "Selected", "keep_backward", "likely_edges", "residuals", "select_parents"]

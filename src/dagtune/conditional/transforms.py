@@ -25,14 +25,14 @@ class Bounded:
     low: float
     high: float
     mean: float
-    deviation: float
+    standard_deviation: float
     change: float
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """The transformed variable; values at or beyond a bound are moved inside."""
         inside = 1e-9 * (self.high - self.low)
         x = np.clip(x, self.low + inside, self.high - inside)
-        return (np.log(x - self.low) - np.log(self.high - x) - self.mean) / self.deviation
+        return (np.log(x - self.low) - np.log(self.high - x) - self.mean) / self.standard_deviation
 
 
 def fit_bounded(x: np.ndarray) -> Bounded:
@@ -50,7 +50,7 @@ def fit_bounded(x: np.ndarray) -> Bounded:
         low=float(lows[a]),
         high=float(highs[b]),
         mean=float(left_mean[a] - right_mean[b]),
-        deviation=float(np.sqrt(variance[a, b])),
+        standard_deviation=float(np.sqrt(variance[a, b])),
         change=float(deviance[a, b] - np.log(x.var())),
     )
 
@@ -68,8 +68,8 @@ class NormalScores:
 
 
 def fit_normal_scores(x: np.ndarray) -> NormalScores:
-    """Normal scores by the ranks of these rows; equal values share the middle of their ranks; deviation 1."""
+    """Normal scores by the ranks of these rows; equal values share the middle of their ranks; standard deviation 1."""
     values, count = np.unique(x, return_counts=True)
     scores = special.ndtri((np.cumsum(count) - count / 2) / len(x))
-    deviation = np.sqrt(np.average(scores**2, weights=count))
-    return NormalScores(values, scores / deviation)
+    spread = np.sqrt(np.average(scores**2, weights=count))
+    return NormalScores(values, scores / spread)

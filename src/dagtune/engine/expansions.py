@@ -33,7 +33,7 @@ __all__ = [
     "Sample",
     "Series",
     "expand",
-    "series_moments",
+    "moments",
     "series_values",
 ]
 
@@ -141,11 +141,10 @@ def series_values(
 
 
 @compiled
-def series_moments(chunk: np.ndarray, place: Place, combination: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sums over the rows of phi (r,) and phi phi^T (r, r)."""
-    r = len(combination)
-    phi, total, gram = np.empty((r, chunk.shape[1])), np.empty(r), np.empty((r, r))
-    np.dot(combination, _terms(chunk, place, combination.shape[1]), phi)
+    r = len(phi)
+    total, gram = np.empty(r), np.empty((r, r))
     for a in range(r):
         total[a] = 0.0
         for i in range(phi.shape[1]):

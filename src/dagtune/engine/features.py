@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dagtune.engine.expansions import Expansion, Landmarks, Place, Series, series_moments, series_values
+from dagtune.engine.expansions import Expansion, Landmarks, Place, Series, moments, series_values
 
 __all__ = ["TOLERANCE", "Column", "Features", "JointColumn", "SumColumn", "add_up", "compress", "stack"]
 
@@ -76,7 +76,9 @@ class SumColumn:
         combination = np.ascontiguousarray(self.expansion.weights.T)
         basis = self.expansion.basis
         if isinstance(basis, Series):
-            return *series_moments(chunk, self._place(basis), combination), 0.0
+            phi = np.empty((len(combination), chunk.shape[1]))
+            series_values(chunk, self._place(basis), combination, np.zeros(len(combination)), phi)
+            return *moments(phi), 0.0
         phi = self._landmark_values(chunk, basis, combination)
         diagonal = self.expansion.diagonal or 0.0
         rest = float(np.maximum(diagonal - np.einsum("an,an->n", phi, phi), 0.0).sum())
