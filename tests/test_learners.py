@@ -41,7 +41,6 @@ from dagtune.baselines import Baseline, register_baseline
 from dagtune.graph import complete, to_frame
 from dagtune.learners import Learner, register_learner
 from dagtune.methods import Option, Reading
-from dagtune.tables import read_table
 
 
 class Chain(BaseEstimator):
@@ -52,11 +51,10 @@ class Chain(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y=None):
-        table = read_table(X)
-        d = table.width
+        d = X.shape[1]
         graph = np.eye(d, k=1 if self.way == "forwards" else -1, dtype=bool)
         self.result_ = Result(
-            names=table.names, graphs={"only": graph}, changes=(), strength=np.where(graph, 1.0, np.nan),
+            names=tuple(X.columns), graphs={"only": graph}, changes=(), strength=np.where(graph, 1.0, np.nan),
             strength_words="strength: 1", opening=np.ones((d, d)), opening_words="it is",
             settings={"learner": "toy-chain", "way": self.way, "seed": self.random_state},
         )
@@ -65,7 +63,7 @@ class Chain(BaseEstimator):
 
 
 def backwards(X, *, rng=None):
-    return complete(np.arange(read_table(X).width)[::-1])
+    return complete(np.arange(np.shape(X)[1])[::-1])
 
 
 register_learner(Learner(
