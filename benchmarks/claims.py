@@ -260,8 +260,8 @@ def render(found: dict[str, Any]) -> str:
         lines.append(f"| {size} | " + " | ".join(f"{m:.0f} ({error:.0f}), {c:.0f}" for m, c, error in cells) + " |")
     lines += [
         f"\nColumns seen through a monotone function ({', '.join(FUNCTIONS)}) over noise of another distribution, "
-        f"d = 10, 20 edges, n = 500, {', '.join(OTHER_MODELS)} (`linear` without Gaussian noise), seeds {OTHER_SEEDS.start} to "
-        f"{OTHER_SEEDS.stop - 1}: F1 and SID of the order (chance: about 56).\n",
+        f"d = 10, 20 edges, n = 500, {', '.join(OTHER_MODELS)} (`linear` without Gaussian noise), seeds "
+        f"{OTHER_SEEDS.start} to {OTHER_SEEDS.stop - 1}: F1 and SID of the order (chance: about 56).\n",
     ]
     methods = list(next(iter(found["other"].values())))
     lines += ["| noise | " + " | ".join(methods) + " |", "|---" * (1 + len(methods)) + "|"]

@@ -150,8 +150,8 @@ def render(found: dict[str, Any]) -> str:
         f"\nOther distributions, d = {nodes}, {edges} edges, n = {count}, seeds {ROBUST_SEEDS.start} to "
         f"{ROBUST_SEEDS.stop - 1}: F1, and in parentheses the SID of the order (chance: about 56). Cubed, rounded (to "
         "half a standard deviation) and half-binary (half of the columns cut at their median) columns are made from "
-        "the finished table; `linear` then has Laplace noise. Linear effects with Gaussian noise, standardised, have no "
-        "direction that data could show.\n",
+        "the finished table; `linear` then has Laplace noise. Linear effects with Gaussian noise, standardised, have "
+        "no direction that data could show.\n",
         "| distribution | scale | method | " + " | ".join(ROBUST_MODELS) + " |",
         "|---" * (3 + len(ROBUST_MODELS)) + "|",
     ]
