@@ -20,14 +20,14 @@ SEEDS = range(90, 100)
 SCALES = ("raw", "standardised")
 #: For the question whether any model is worse than chance when standardised: sizes and seeds.
 CHANCE_SIZES, CHANCE_SEEDS = ("d10", "d20"), range(80, 100)
-#: Monotone functions of standardised columns, and the models and laws of noise below them.
+#: Monotone functions of standardised columns, and the models and noise distributions below them.
 FUNCTIONS = {
     "exp": np.exp,
     "cube": lambda x: x**3,
     "root": lambda x: np.sign(x) * np.sqrt(np.abs(x)),
     "log": lambda x: np.log(x - x.min(axis=0) + 0.3),
 }
-OTHER_MODELS, OTHER_LAWS = (
+OTHER_MODELS, OTHER_NOISES = (
     ("tanh", "gp", "abs-tanh", "mlp-tanh", "linear"),
     ("gaussian", "laplace", "exponential", "uniform"),
 )
@@ -121,15 +121,15 @@ def other_table(job: tuple[Any, ...]) -> tuple[Any, ...]:
     from dagtune.parallel import one_blas_thread
     from dagtune.simulate import random_dag, sample
 
-    model, law, function, seed, prototype = job
+    model, noise, function, seed, prototype = job
     truth = random_dag(10, 20, rng=seed)
-    X = FUNCTIONS[function](sample(truth, model, n=500, rng=seed, noise=law, standardize=True).to_numpy())
+    X = FUNCTIONS[function](sample(truth, model, n=500, rng=seed, noise=noise, standardize=True).to_numpy())
     methods: dict[str, Any] = {"ours": lambda X: as_pair(conditional_tuning(X, rng=0, threads=1))}
     if prototype is not None:
         methods["prototype"] = load_prototype(prototype)
     with one_blas_thread():
         pairs = {name: method(X) for name, method in methods.items()}
-    return law, {name: [float(f1(truth, graph)), _order_sid(truth, order)] for name, (order, graph) in pairs.items()}
+    return noise, {name: [float(f1(truth, graph)), _order_sid(truth, order)] for name, (order, graph) in pairs.items()}
 
 
 def sachs_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
@@ -168,20 +168,20 @@ def bagged_table(job: tuple[Any, ...]) -> tuple[Any, Any, Any]:
 def measure(prototype: str | None = None) -> dict[str, Any]:
     others = [
         (*job, prototype)
-        for job in product(OTHER_MODELS, OTHER_LAWS, FUNCTIONS, OTHER_SEEDS)
+        for job in product(OTHER_MODELS, OTHER_NOISES, FUNCTIONS, OTHER_SEEDS)
         if job[:2] != ("linear", "gaussian")  # standardised, these have no direction
     ]
     sachs = [(scale, "ours", seed) for scale in ("raw", "log(x + 1)") for seed in SEEDS]
     sachs += [(scale, method, 0) for scale in ("raw", "log(x + 1)") for method in ("cam", "npvar", "ges", "empty")]
     sachs += [("raw", "random-complete", seed) for seed in range(100)]
     with multiprocessing.get_context("spawn").Pool() as pool:
-        unequal, chance, laws, proteins = (defaultdict(list) for _ in range(4))
+        unequal, chance, noises, proteins = (defaultdict(list) for _ in range(4))
         for model, row in pool.imap_unordered(unequal_table, product(MODELS, SEEDS)):
             unequal[model].append(row)
         for size, model, row in pool.imap_unordered(chance_table, product(CHANCE_SIZES, MODELS, CHANCE_SEEDS)):
             chance[f"{size}|{model}"].append(row)
-        for law, scores in pool.imap_unordered(other_table, others, chunksize=4):
-            laws[law].append(scores)
+        for noise, scores in pool.imap_unordered(other_table, others, chunksize=4):
+            noises[noise].append(scores)
         for scale, method, row in pool.imap_unordered(sachs_table, sachs):
             proteins[f"{scale}|{method}"].append(row)
         bagged = pool.map(bagged_table, product(SETTINGS, BAGGED_MODELS, BAGGED_SEEDS), chunksize=1)
@@ -190,8 +190,8 @@ def measure(prototype: str | None = None) -> dict[str, Any]:
         "unequal": {model: np.mean(rows, axis=0).tolist() for model, rows in unequal.items()},
         "chance": {key: [*np.mean(rows, axis=0), _error(rows)] for key, rows in chance.items()},
         "other": {
-            law: {name: np.mean([one[name] for one in many], axis=0).tolist() for name in many[0]}
-            for law, many in laws.items()
+            noise: {name: np.mean([one[name] for one in many], axis=0).tolist() for name in many[0]}
+            for noise, many in noises.items()
         },
         "sachs": {key: [np.mean(rows, axis=0).tolist(), *_range(rows)] for key, rows in proteins.items()},
         "calibration": _calibrated(bagged),
@@ -259,15 +259,15 @@ def render(found: dict[str, Any]) -> str:
         cells = [found["chance"][f"{size}|{model}"] for model in MODELS]
         lines.append(f"| {size} | " + " | ".join(f"{m:.0f} ({error:.0f}), {c:.0f}" for m, c, error in cells) + " |")
     lines += [
-        f"\nColumns seen through a monotone function ({', '.join(FUNCTIONS)}) over noise of another law, d = 10, 20 "
-        f"edges, n = 500, {', '.join(OTHER_MODELS)} (`linear` without Gaussian noise), seeds {OTHER_SEEDS.start} to "
-        f"{OTHER_SEEDS.stop - 1}: F1 and SID of the order (chance: about 56).\n",
+        f"\nColumns seen through a monotone function ({', '.join(FUNCTIONS)}) over noise of another distribution, "
+        f"d = 10, 20 edges, n = 500, {', '.join(OTHER_MODELS)} (`linear` without Gaussian noise), seeds "
+        f"{OTHER_SEEDS.start} to {OTHER_SEEDS.stop - 1}: F1 and SID of the order (chance: about 56).\n",
     ]
     methods = list(next(iter(found["other"].values())))
     lines += ["| noise | " + " | ".join(methods) + " |", "|---" * (1 + len(methods)) + "|"]
-    for law in OTHER_LAWS:
-        cells = [found["other"][law][method] for method in methods]
-        lines.append(f"| {law} | " + " | ".join(f"{f1:.2f} ({order:.0f})" for f1, order in cells) + " |")
+    for noise in OTHER_NOISES:
+        cells = [found["other"][noise][method] for method in methods]
+        lines.append(f"| {noise} | " + " | ".join(f"{f1:.2f} ({order:.0f})" for f1, order in cells) + " |")
     lines += [
         f"\nSachs, means over seeds {SEEDS.start} to {SEEDS.stop - 1} of ours (least to greatest), one run of the "
         "others, 100 random complete DAGs:\n",

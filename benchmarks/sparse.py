@@ -1,4 +1,4 @@
-"""F1 on sparse tables: ConditionalTuning, the lab's prototype and the rivals on the same tables; then other noise laws.
+"""F1 on sparse tables: ConditionalTuning, the lab's prototype and the rivals on the same tables; then other noise.
 
 Not about time: the tables are spread over the processors.
 """
@@ -19,9 +19,9 @@ SETTINGS = ((20, 20, 500), (20, 40, 500), (10, 18, 300))
 RIVALS = ("cam", "npvar", "ges", "notears-linear", "sortnregress", "r2-sortnregress")
 #: Development seeds that no setting was chosen on.
 SEEDS = range(90, 93)
-#: For the other laws: (nodes, edges, rows), models, and what is done to the noise or to the finished columns.
+#: For the other distributions: (nodes, edges, rows), models, and what is done to the noise or to the finished columns.
 ROBUST, ROBUST_MODELS, ROBUST_SEEDS = (10, 20, 500), ("tanh", "gp", "abs-tanh", "linear"), range(90, 95)
-LAWS = ("gaussian", "uniform", "exponential", "laplace", "t3", "unequal", "cubed", "rounded", "half-binary")
+DISTRIBUTIONS = ("gaussian", "uniform", "exponential", "laplace", "t3", "unequal", "cubed", "rounded", "half-binary")
 
 
 def _methods(prototype: str | None, rivals: tuple[str, ...]) -> dict[str, Any]:
@@ -74,35 +74,37 @@ def sparse_table(job: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def robust_table(job: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One table under another law: (law, model, standardised, {method: (F1, SID of the order)})."""
+    """One table under another distribution: (distribution, model, standardised, {method: (F1, SID of the order)})."""
     from dagtune.parallel import one_blas_thread
     from dagtune.simulate import random_dag, sample
 
-    law, model, standardize, seed, prototype = job
+    noise, model, standardize, seed, prototype = job
     nodes, edges, rows = ROBUST
     truth = random_dag(nodes, edges, rng=seed)
-    options: dict[str, Any] = {"noise": law if law in LAWS[:5] else ("laplace" if model == "linear" else "gaussian")}
-    if law == "unequal":
+    options: dict[str, Any] = {
+        "noise": noise if noise in DISTRIBUTIONS[:5] else ("laplace" if model == "linear" else "gaussian")
+    }
+    if noise == "unequal":
         options["noise_scale"] = (0.5, 2.0)
     X = sample(truth, model, n=rows, rng=seed, standardize=standardize, **options).to_numpy()
-    if law in ("cubed", "rounded", "half-binary"):
+    if noise in ("cubed", "rounded", "half-binary"):
         X = (X - X.mean(axis=0)) / X.std(axis=0)
-    if law == "cubed":
+    if noise == "cubed":
         X = X**3
-    elif law == "rounded":
+    elif noise == "rounded":
         X = np.round(2 * X)
-    elif law == "half-binary":
+    elif noise == "half-binary":
         half = np.random.default_rng(seed).permutation(nodes)[: nodes // 2]
         X[:, half] = X[:, half] > np.median(X[:, half], axis=0)
     with one_blas_thread():
         found = {name: _score(truth, method(X)) for name, method in _methods(prototype, ()).items()}
-    return law, model, standardize, found
+    return noise, model, standardize, found
 
 
 def measure(prototype: str | None = None) -> dict[str, Any]:
     scales = (False, True)
     tables = [(*job, prototype) for job in product(SETTINGS, (*MODELS, "linear", "gp"), scales, SEEDS)]
-    others = [(*job, prototype) for job in product(LAWS, ROBUST_MODELS, scales, ROBUST_SEEDS)]
+    others = [(*job, prototype) for job in product(DISTRIBUTIONS, ROBUST_MODELS, scales, ROBUST_SEEDS)]
     with multiprocessing.get_context("spawn").Pool() as pool:
         return {
             "sparse": _means(pool.imap_unordered(sparse_table, tables, chunksize=2), len(tables)),
@@ -145,20 +147,20 @@ def render(found: dict[str, Any]) -> str:
     lines.append("| all | | | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
     nodes, edges, count = ROBUST
     lines += [
-        f"\nOther laws, d = {nodes}, {edges} edges, n = {count}, seeds {ROBUST_SEEDS.start} to "
+        f"\nOther distributions, d = {nodes}, {edges} edges, n = {count}, seeds {ROBUST_SEEDS.start} to "
         f"{ROBUST_SEEDS.stop - 1}: F1, and in parentheses the SID of the order (chance: about 56). Cubed, rounded (to "
-        "half a deviation) and half-binary (half of the columns cut at their median) columns are made from the "
-        "finished table; `linear` then has Laplace noise. Linear effects with Gaussian noise, standardised, have no "
-        "direction that data could tell.\n",
-        "| law | scale | method | " + " | ".join(ROBUST_MODELS) + " |",
+        "half a standard deviation) and half-binary (half of the columns cut at their median) columns are made from "
+        "the finished table; `linear` then has Laplace noise. Linear effects with Gaussian noise, standardised, have "
+        "no direction that data could show.\n",
+        "| distribution | scale | method | " + " | ".join(ROBUST_MODELS) + " |",
         "|---" * (3 + len(ROBUST_MODELS)) + "|",
     ]
-    cell = {(law, model, standardize): scores for law, model, standardize, scores in found["robust"]}
+    cell = {(noise, model, standardize): scores for noise, model, standardize, scores in found["robust"]}
     methods = list(next(iter(cell.values())))
-    for law, standardize, method in product(LAWS, (False, True), methods):
-        shown = [cell[law, model, standardize][method] for model in ROBUST_MODELS]
+    for noise, standardize, method in product(DISTRIBUTIONS, (False, True), methods):
+        shown = [cell[noise, model, standardize][method] for model in ROBUST_MODELS]
         numbers = " | ".join(f"{f1:.2f} ({order:.0f})" for f1, order in shown)
-        lines.append(f"| {law} | {_scale(standardize)} | {method} | {numbers} |")
+        lines.append(f"| {noise} | {_scale(standardize)} | {method} | {numbers} |")
     return "\n".join(lines) + "\n"
 
 

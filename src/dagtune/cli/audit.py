@@ -1,4 +1,4 @@
-"""`dagtune audit`: what is wrong with a table, before anyone learns from it."""
+"""`dagtune audit`: what is wrong with a table, before a graph is learned from it."""
 
 from __future__ import annotations
 

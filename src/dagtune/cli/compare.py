@@ -243,7 +243,7 @@ def _attempt(
 
 
 def _table(compared: Compared) -> tuple[list[str], list[list[Any]]]:
-    """Header and one row a method."""
+    """Header and one row for each method."""
     measures = ["sid", "shd", "f1", "skeleton_f1", "aupr"] if compared.truth is not None else []
     rows: list[list[Any]] = []
     for attempt in compared.attempts:

@@ -115,12 +115,12 @@ def _disk(error: OSError) -> str:
 
 
 def _unheard() -> int:
-    """The exit code when nobody reads what we print: end silently."""
+    """The exit code when the reader of our output has gone: end silently."""
     _mute_stdout()
     return YOUR_INPUT
 
 
 def _mute_stdout() -> None:
-    """Send what is still in stdout's buffer nowhere: flushing it again at exit would fail again."""
+    """Discard what is still in stdout's buffer: flushing it at exit would fail again."""
     with contextlib.suppress(OSError, ValueError):  # no real file behind it, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -205,7 +205,7 @@ def _demo_task(tell: Progress) -> Task:
 def _fit(
     learner: Any, X: Any, bootstrap: int, seed: int, jobs: int | None, tell: Progress
 ) -> tuple[Result, EdgeConfidence | None]:
-    """What was learned, and if resamples are asked for how often each edge is learned from them."""
+    """What was learned and, if resamples were asked for, how often each edge was found in them."""
     from dagtune.bootstrap import bootstrap as resample
     from dagtune.cli.compiling import compiling_shown
 

@@ -60,7 +60,7 @@ class LearnerVerb:
 
 
 def _method() -> Any:
-    """What typer is told of ``--method``."""
+    """The declaration of ``--method`` for typer."""
     about = [f"{learner.name} is {learner.about}" for learner in offered().values() if learner.about]
     settings = typer.Option(
         metavar="|".join(offered()),
@@ -73,7 +73,7 @@ def _method() -> Any:
 
 
 def _options(taken: Mapping[str, Any]) -> dict[str, Any]:
-    """What typer is told of each option of the learners; a name that the verb has itself is refused."""
+    """The declaration of each learner's options for typer; a name that the command itself has is refused."""
     found = {}
     for name, (option, learners) in options_by_name().items():
         if name in taken:

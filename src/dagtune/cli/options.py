@@ -33,7 +33,7 @@ DATA, METHOD = "Data", "Method"
 
 
 def among(*words: str) -> Callable[[str], list[str]]:
-    """A function that tells the shell what may complete an option: those ``words`` that begin as what was typed."""
+    """A function that tells the shell what may complete an option: the ``words`` that begin with what was typed."""
 
     def complete(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]

@@ -104,7 +104,7 @@ def report(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write REPRODUCTION.md and REPRODUCTION.html: the paper's numbers beside those of a run, with chance."""
+    """Write REPRODUCTION.md and REPRODUCTION.html: the paper's numbers next to those of a run and of chance."""
     from dagtune.report.reproduction import write_reproduction
 
     talk = Talk(quiet=quiet)

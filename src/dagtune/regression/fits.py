@@ -78,7 +78,7 @@ def fit(
     >>> x = rng.normal(size=(300, 2))
     >>> gram = measure_gram(np.column_stack([x, np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=300)]))
     >>> found = fit(gram, child=2, parents=[0, 1])
-    >>> found.relative < 0.05, bool(found.p_values[0] < 0.001)
+    >>> bool(found.relative < 0.05), bool(found.p_values[0] < 0.001)
     (True, True)
     """
     chosen = tuple(int(parent) for parent in parents)
