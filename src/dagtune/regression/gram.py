@@ -252,7 +252,7 @@ def _turn_smoothest_first(
 
 
 def _category_functions(column: np.ndarray, shift: float) -> Categories:
-    """Uncorrelated functions of the categories: with shares p, eigenvectors of ``diag(p) - p p^T`` but the last."""
+    """Uncorrelated functions of the categories: eigenvectors of ``diag(p) - p p^T``, p the shares, but the constant."""
     categories, count = np.unique(column, return_counts=True)
     share = count / count.sum()
     variance, vectors = np.linalg.eigh(np.diag(share) - np.outer(share, share))
