@@ -15,6 +15,7 @@ statistics what is kept for the second, after those the graph.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -184,7 +185,9 @@ def _backward(
     """Delete the candidate with the least ``chi2 / 2 - edf`` while that is not above 0; True are kept."""
     A = _inverse(G + np.eye(len(b)))
     w = A @ b
-    return _delete(A, w, float(power - b @ w), np.cumsum([0, *sizes]), required, n)
+    kept = np.ones(len(sizes), dtype=bool)
+    _delete(A, w, float(power - b @ w), np.cumsum([0, *sizes]), required, n, kept)
+    return kept
 
 
 def _inverse(M: np.ndarray) -> np.ndarray:
@@ -215,7 +218,9 @@ def _whiten(block: np.ndarray, right: np.ndarray, size: int) -> None:
 
 
 @compiled
-def _delete(A: np.ndarray, w: np.ndarray, left: float, starts: np.ndarray, required: np.ndarray, n: int) -> np.ndarray:
+def _delete(
+    A: np.ndarray, w: np.ndarray, left: float, starts: np.ndarray, required: np.ndarray, n: int, kept: np.ndarray
+) -> None:
     """Backward deletion from the inverse A, the weights w, and residual mean square plus penalty; A and w are spent.
 
     Without the functions k the inverse is ``A - A_.k A_kk^-1 A_k.``, and w loses ``A_.k A_kk^-1 w_k``.
@@ -225,7 +230,6 @@ def _delete(A: np.ndarray, w: np.ndarray, left: float, starts: np.ndarray, requi
     for k in range(d):
         most = max(most, starts[k + 1] - starts[k])
     room, vector, rows = np.empty((most, most)), np.empty((most, 1)), np.empty((most, D + 1))
-    kept = np.ones(d, np.bool_)
     while True:
         trace, penalty, live = 0.0, 0.0, 0
         for k in range(d):
@@ -253,7 +257,7 @@ def _delete(A: np.ndarray, w: np.ndarray, left: float, starts: np.ndarray, requi
                 if score <= least:
                     worst, least, fall = k, score, q
         if worst < 0:
-            return kept
+            return
         first, size = starts[worst], starts[worst + 1] - starts[worst]
         for i in range(size):
             rows[i, D] = w[first + i]
@@ -284,7 +288,8 @@ def _statistics(
     left, edf = power - b[at] @ w, len(at) - np.trace(A)
     variance = max(left - w @ w, 1e-12) / max(1 - edf / n, ROOM)
     place = np.where(kept, (np.cumsum(member) - member)[starts[:-1]], -1)
-    q, blocks = _quadratic(G, b, A, w, at, starts, place)
+    q, blocks = np.empty(len(sizes)), np.zeros((len(sizes), max(sizes), max(sizes)))
+    _quadratic(_Equations(G, b, A, w, at), starts, place, q, blocks)
     base, noise, used = np.where(kept, left + q, left), np.full(len(sizes), variance), np.full(len(sizes), edf)
     m1, m2 = np.empty(len(sizes)), np.empty(len(sizes))
     for size in np.unique(sizes):
@@ -300,26 +305,27 @@ def _statistics(
     return n * q / noise * m1 / m2, m1 * m1 / m2, gain, n - used
 
 
+class _Equations(NamedTuple):
+    """Normal equations ``G w = b`` of all functions; inverse ``A`` and weights ``w`` of the kept ones ``at``."""
+
+    G: np.ndarray
+    b: np.ndarray
+    A: np.ndarray
+    w: np.ndarray
+    at: np.ndarray
+
+
 @compiled
 def _quadratic(
-    G: np.ndarray,
-    b: np.ndarray,
-    A: np.ndarray,
-    w: np.ndarray,
-    at: np.ndarray,
-    starts: np.ndarray,
-    place: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+    equations: _Equations, starts: np.ndarray, place: np.ndarray, falls: np.ndarray, blocks: np.ndarray
+) -> None:
     """For each candidate k the fall ``w_k^T B_k^-1 w_k`` of what is left, and B_k, its block of the inverse.
 
-    ``A`` and ``w`` are those of the kept functions ``at``. A kept candidate has its own from ``place[k]`` on; another
-    (place -1) has ``B_k^-1 = G_kk + I - G_k. A G_.k`` and ``w_k = B_k (b_k - G_k. w)`` were it to join.
+    Both are written to ``falls`` and ``blocks``, the latter zeros before. A kept candidate has its own from
+    ``place[k]`` on; another (place -1) has ``B_k^-1 = G_kk + I - G_k. A G_.k`` and ``w_k = B_k (b_k - G_k. w)`` were it to join.
     """
-    d, m = len(starts) - 1, len(at)
-    most = 0
-    for k in range(d):
-        most = max(most, starts[k + 1] - starts[k])
-    falls, blocks = np.empty(d), np.zeros((d, most, most))
+    G, b, A, w, at = equations
+    d, m, most = len(starts) - 1, len(at), blocks.shape[1]
     for k in range(d):
         first, size, here = starts[k], starts[k + 1] - starts[k], place[k]
         S, right = np.empty((most, most)), np.zeros((most, most + 1))
@@ -351,15 +357,15 @@ def _quadratic(
                 for j in range(size):
                     for t in range(size):
                         blocks[k, i, j] += right[t, i] * right[t, j]
-    return falls, blocks
 
 
 @compiled
 def _mixture(density: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """By EM the weights of a mixture of which (pairs, parts) densities are given, and each part's share in a pair."""
     pairs, parts = density.shape
-    weights = np.full(parts, 1 / parts)
-    share = np.empty((pairs, parts))
+    weights, share = np.empty(parts), np.empty((pairs, parts))
+    for k in range(parts):
+        weights[k] = 1 / parts
     for _ in range(steps):
         mean = np.zeros(parts)
         for a in range(pairs):

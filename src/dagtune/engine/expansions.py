@@ -99,11 +99,15 @@ class Place(NamedTuple):
 
 
 @compiled(fastmath=True)
-def _terms(chunk: np.ndarray, place: Place, count: int) -> np.ndarray:
-    """(count, n) terms of a series at the rows of a (d, n) chunk: T_(k+1) = 2 t T_k - T_(k-1)."""
-    n = chunk.shape[1]
-    out = np.empty((count, n))
-    t = np.empty(n)
+def series_values(
+    chunk: np.ndarray, place: Place, combination: np.ndarray, offset: np.ndarray, out: np.ndarray
+) -> None:
+    """out (r, n) = combination (r, m) of the terms of a series at the rows of a (d, n) chunk, less the offset.
+
+    The terms are T_(k+1) = 2 t T_k - T_(k-1). One call per column, so threads do not wait.
+    """
+    n, count = chunk.shape[1], combination.shape[1]
+    terms, t = np.empty((count, n)), np.empty(n)
     for i in range(n):
         x = 0.0
         for member in place.members:
@@ -115,28 +119,20 @@ def _terms(chunk: np.ndarray, place: Place, count: int) -> np.ndarray:
             if x < place.floor:
                 weight *= x / place.floor
                 x = place.floor
-            out[0, i] = weight
+            terms[0, i] = weight
             t[i] = (np.log(x) - place.centre) / place.half
         else:
-            out[0, i] = 1.0
+            terms[0, i] = 1.0
             t[i] = (x - place.centre) / place.half
     if count > 1:
         for i in range(n):
-            out[1, i] = t[i] * out[0, i]
+            terms[1, i] = t[i] * terms[0, i]
     for k in range(2, count):
         for i in range(n):
-            out[k, i] = 2.0 * t[i] * out[k - 1, i] - out[k - 2, i]
-    return out
-
-
-@compiled
-def series_values(
-    chunk: np.ndarray, place: Place, combination: np.ndarray, offset: np.ndarray, out: np.ndarray
-) -> None:
-    """out (r, n) = combination (r, m) of the terms, less the offset; one call per column, so threads do not wait."""
-    np.dot(combination, _terms(chunk, place, combination.shape[1]), out)
+            terms[k, i] = 2.0 * t[i] * terms[k - 1, i] - terms[k - 2, i]
+    np.dot(combination, terms, out)
     for a in range(len(offset)):
-        for i in range(out.shape[1]):
+        for i in range(n):
             out[a, i] -= offset[a]
 
 
