@@ -322,7 +322,8 @@ def _quadratic(
     """For each candidate k the fall ``w_k^T B_k^-1 w_k`` of what is left, and B_k, its block of the inverse.
 
     Both are written to ``falls`` and ``blocks``, the latter zeros before. A kept candidate has its own from
-    ``place[k]`` on; another (place -1) has ``B_k^-1 = G_kk + I - G_k. A G_.k`` and ``w_k = B_k (b_k - G_k. w)`` were it to join.
+    ``place[k]`` on; another (place -1) has ``B_k^-1 = G_kk + I - G_k. A G_.k`` and ``w_k = B_k (b_k - G_k. w)`` were it
+    to join.
     """
     G, b, A, w, at = equations
     d, m, most = len(starts) - 1, len(at), blocks.shape[1]
