@@ -127,6 +127,7 @@ MANY_PARAMETERS = {
     "baselines/notears.py learn_notears_linear": _METHOD,
     "baselines/notears_mlp.py learn_notears_mlp": _METHOD,
     "baselines/npvar.py learn_npvar": _METHOD,
+    "baselines/score_matching.py learn_nogam": _METHOD,
     "cli/compare.py compare": _COMMAND,
     "cli/learn.py learn": _COMMAND,
     "cli/reproduce.py reproduce": _COMMAND,
