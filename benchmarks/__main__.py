@@ -1,7 +1,9 @@
 """Measure side by side and rewrite BENCHMARKS.md: `python -m benchmarks [section ...]`, default all sections.
 
 Each section's numbers are kept in benchmarks/results/SECTION.json, so that one can be measured again alone; the page
-is what the files give.
+is what the files give. The comparisons of the conditional learner with its rivals and its former version take hours and
+options, so each is a program of its own, such as `python -m benchmarks.dense`; what one prints goes into the page if it
+is kept in benchmarks/results/NAME.md.
 """
 
 from __future__ import annotations
@@ -17,7 +19,25 @@ from typing import Any
 from benchmarks.measure import machine
 
 HERE = Path(__file__).parent
-SECTIONS = ("engine", "ot", "baselines", "conditional", "sparse", "claims", "first_fit")
+SECTIONS = ("engine", "ot", "baselines", "claims", "first_fit")
+#: Programs of their own, and the titles of what they print.
+PRINTED = {
+    "paths": "The engine's choice of path",
+    "screen": "A screen of candidate neighbours",
+    "fair": "Mechanisms that no method was made for",
+    "dense": "The paper's dense tables, beside version 0.1",
+    "pairs": "Real pairs",
+    "stability": "What should not matter",
+    "cost": "Cost of a default fit",
+    "mixed": "Tables of mixed kinds",
+    "kinds": "Noise of every kind",
+    "gaps": "Missing values",
+    "tiers": "Real tables with tiers",
+    "sachs": "The Sachs proteins with their experiments",
+    "effects": "Intervals of total effects",
+    "hidden": "Hidden common causes",
+    "questions": "What to ask next",
+}
 
 
 def write(path: Path, text: str) -> None:
@@ -36,8 +56,12 @@ def page() -> str:
         if stored.exists():
             kept: dict[str, Any] = json.loads(stored.read_text())
             section = importlib.import_module(f"benchmarks.{name}")
-            remarks = "".join(f"\n**Not from one run:** {remark}\n" for remark in kept.get("remarks", []))
+            remarks = "".join(f"\n**Note:** {remark}\n" for remark in kept.get("remarks", []))
             parts.append(section.render(kept["found"]) + remarks + f"\n*{kept['machine']}; {kept['date']}.*\n")
+    for name, title in PRINTED.items():
+        printed = HERE / "results" / f"{name}.md"
+        if printed.exists():
+            parts.append(f"## {title}\n\nPrinted by `python -m benchmarks.{name}`.\n\n{printed.read_text()}")
     return "\n".join(parts)
 
 
@@ -45,7 +69,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
     parser.add_argument("--render", action="store_true", help="only rewrite the page from the stored numbers")
-    parser.add_argument("--prototype", metavar="PATH", help="folder of the lab's prototype, to run it beside ours")
     chosen = parser.parse_args()
     unknown = set(chosen.sections) - set(SECTIONS)
     if unknown:
@@ -53,8 +76,7 @@ def main() -> None:
     for name in [] if chosen.render else chosen.sections or SECTIONS:
         print(f"measuring {name} ...", flush=True)
         section = importlib.import_module(f"benchmarks.{name}")
-        options = {"prototype": chosen.prototype} if name in ("conditional", "sparse", "claims") else {}
-        kept = {"found": section.measure(**options), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
+        kept = {"found": section.measure(), "machine": machine(), "date": time.strftime("%Y-%m-%d")}
         write(HERE / "results" / f"{name}.json", json.dumps(kept, indent=1) + "\n")
         if hasattr(section, "draw"):
             (HERE.parent / "docs" / "img").mkdir(parents=True, exist_ok=True)

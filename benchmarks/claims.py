@@ -1,47 +1,35 @@
-"""What is said of ConditionalTuning's graphs: shares of chance, unequal noise, other scales, Sachs, calibration.
+"""What is said of ConditionalTuning, beside fair, dense, cost, stability and pairs: chance, noise, Sachs, large tables.
 
-The shares of chance are means of the stored cells in reproduction/; the rest is measured here. Not about time.
+The shares of chance are means of the stored cells in reproduction/; the rest is measured here. Only the large tables
+are about time.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 from collections import defaultdict
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.conditional import MODELS, as_pair, load_prototype
+from benchmarks.measure import in_child, with_memory
+from benchmarks.tables import PAPER_MODELS as MODELS
 
 #: Development seeds that no setting was chosen on.
 SEEDS = range(90, 100)
 SCALES = ("raw", "standardised")
-#: For the question whether any model is worse than chance when standardised: sizes and seeds.
-CHANCE_SIZES, CHANCE_SEEDS = ("d10", "d20"), range(80, 100)
-#: Monotone functions of standardised columns, and the models and noise distributions below them.
-FUNCTIONS = {
-    "exp": np.exp,
-    "cube": lambda x: x**3,
-    "root": lambda x: np.sign(x) * np.sqrt(np.abs(x)),
-    "log": lambda x: np.log(x - x.min(axis=0) + 0.3),
-}
-OTHER_MODELS, OTHER_NOISES = (
-    ("tanh", "gp", "abs-tanh", "mlp-tanh", "linear"),
-    ("gaussian", "laplace", "exponential", "uniform"),
-)
-OTHER_SEEDS = range(90, 93)
-#: For the calibration: (nodes, edges, rows), models, seeds, bags; and the classes of probabilities.
-SETTINGS, BAGGED_MODELS, BAGGED_SEEDS = ((10, 20, 300), (10, 35, 300), (15, 30, 400)), (*MODELS, "gp"), range(90, 92)
-BAGS, CLASSES = 8, (0.5, 0.7, 0.9, 0.99, 1.0)
+#: For other distributions: (nodes, edges, rows), models, and what is done to the noise or to the finished columns.
+OTHER, OTHER_MODELS, OTHER_SEEDS = (10, 20, 500), ("tanh", "gp", "abs-tanh", "linear"), range(90, 95)
+DISTRIBUTIONS = ("gaussian", "uniform", "exponential", "laplace", "t3", "unequal", "cubed", "rounded", "half-binary")
 
 
-def _order_sid(truth: Any, order: Any) -> float:
-    from dagtune.graph import complete
+def _order_sid(truth: Any, result: Any) -> float:
+    """SID of the complete DAG of a result's order."""
     from dagtune.metrics import sid
 
-    return float(sid(truth, complete(order)))
+    return float(sid(truth, result.complete_dag.to_numpy()))
 
 
 def printed() -> list[dict[str, Any]]:
@@ -91,7 +79,7 @@ def unequal_table(job: tuple[str, int]) -> tuple[str, list[float]]:
     found = conditional_tuning(X, rng=0, threads=1)
     sids = [sid(truth, BASELINES["random-complete"](X, rng=draw)) for draw in range(20)]
     return model, [
-        _order_sid(truth, as_pair(found)[0]),
+        _order_sid(truth, found),
         float(sid(truth, found.matrix)),
         float(aupr(truth, found.scores)),
         float(sid(truth, BASELINES["variance-sorted"](X))),
@@ -99,37 +87,32 @@ def unequal_table(job: tuple[str, int]) -> tuple[str, list[float]]:
     ]
 
 
-def chance_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
-    """One standardised table: SID of the order, and of random complete DAGs."""
-    from dagtune.baselines import BASELINES
-    from dagtune.conditional.algorithm import conditional_tuning
-    from dagtune.metrics import sid
-    from dagtune.simulate import SIZES, random_dag, sample
-
-    size, model, seed = job
-    truth = random_dag(SIZES[size].nodes, SIZES[size].edges, rng=seed)
-    X = sample(truth, model, n=SIZES[size].rows, rng=seed, standardize=True).to_numpy()
-    found = conditional_tuning(X, rng=0, threads=1)
-    sids = [sid(truth, BASELINES["random-complete"](X, rng=draw)) for draw in range(20)]
-    return size, model, [_order_sid(truth, as_pair(found)[0]), float(np.mean(sids))]
-
-
-def other_table(job: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One table seen through a monotone function: F1 and SID of the order, ours and the prototype's."""
+def other_table(job: tuple[str, str, bool, int]) -> tuple[str, str, bool, list[float]]:
+    """One table under another distribution: F1, and SID of the order."""
     from dagtune.conditional.algorithm import conditional_tuning
     from dagtune.metrics import f1
-    from dagtune.parallel import one_blas_thread
     from dagtune.simulate import random_dag, sample
 
-    model, noise, function, seed, prototype = job
-    truth = random_dag(10, 20, rng=seed)
-    X = FUNCTIONS[function](sample(truth, model, n=500, rng=seed, noise=noise, standardize=True).to_numpy())
-    methods: dict[str, Any] = {"ours": lambda X: as_pair(conditional_tuning(X, rng=0, threads=1))}
-    if prototype is not None:
-        methods["prototype"] = load_prototype(prototype)
-    with one_blas_thread():
-        pairs = {name: method(X) for name, method in methods.items()}
-    return noise, {name: [float(f1(truth, graph)), _order_sid(truth, order)] for name, (order, graph) in pairs.items()}
+    noise, model, standardize, seed = job
+    nodes, edges, rows = OTHER
+    truth = random_dag(nodes, edges, rng=seed)
+    options: dict[str, Any] = {
+        "noise": noise if noise in DISTRIBUTIONS[:5] else ("laplace" if model == "linear" else "gaussian")
+    }
+    if noise == "unequal":
+        options["noise_scale"] = (0.5, 2.0)
+    X = sample(truth, model, n=rows, rng=seed, standardize=standardize, **options).to_numpy()
+    if noise in ("cubed", "rounded", "half-binary"):
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    if noise == "cubed":
+        X = X**3
+    elif noise == "rounded":
+        X = np.round(2 * X)
+    elif noise == "half-binary":
+        half = np.random.default_rng(seed).permutation(nodes)[: nodes // 2]
+        X[:, half] = X[:, half] > np.median(X[:, half], axis=0)
+    found = conditional_tuning(X, rng=0, threads=1)
+    return noise, model, standardize, [float(f1(truth, found.matrix)), _order_sid(truth, found)]
 
 
 def sachs_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
@@ -146,80 +129,66 @@ def sachs_table(job: tuple[str, str, int]) -> tuple[str, str, list[float]]:
     order = np.nan
     if method == "ours":
         found = conditional_tuning(X, rng=seed, threads=1)
-        graph, order = found.matrix, _order_sid(truth, as_pair(found)[0])
+        graph, order = found.matrix, _order_sid(truth, found)
     else:
         graph = np.asarray(BASELINES[method](X, rng=seed))
     return scale, method, [order, *(float(score(truth, graph)) for score in (sid, shd, f1)), float(graph.sum())]
 
 
-def bagged_table(job: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    """One standardised table: probabilities of one fit and of bags for all ordered pairs, and the truth."""
-    from dagtune.conditional.algorithm import conditional_tuning
+def wide() -> dict[str, Any]:
+    """d = 100, n = 2000, two edges a node."""
+    return _large(100, 200, 2000)
+
+
+def long() -> dict[str, Any]:
+    """d = 20, n = 10^6, two edges a node."""
+    return _large(20, 40, 10**6)
+
+
+def _large(nodes: int, edges: int, rows: int) -> dict[str, Any]:
+    from dagtune import ConditionalTuning
+    from dagtune.metrics import f1
     from dagtune.simulate import random_dag, sample
 
-    (nodes, edges, rows), model, seed = job
-    truth = random_dag(nodes, edges, rng=seed)
-    X = sample(truth, model, n=rows, rng=seed, standardize=True)
-    found = conditional_tuning(X, rng=0, threads=1, bags=BAGS)
-    apart = ~np.eye(nodes, dtype=bool)
-    return np.asarray(found.scores)[apart], np.asarray(found.probability)[apart], np.asarray(truth)[apart]
+    truth = random_dag(nodes, edges, rng=90)
+    X = sample(truth, "tanh", n=rows, rng=90).to_numpy()
+    ConditionalTuning(random_state=0).fit(X[:500, :5])
+    seconds, megabytes, fitted = with_memory(lambda: ConditionalTuning(random_state=0).fit(X))
+    found = fitted.result_
+    return {
+        "nodes": nodes,
+        "rows": rows,
+        "seconds": seconds,
+        "MiB": megabytes,
+        "order_sid": int(_order_sid(truth, found)),
+        "f1": float(f1(truth, found.matrix)),
+    }
 
 
-def measure(prototype: str | None = None) -> dict[str, Any]:
-    others = [
-        (*job, prototype)
-        for job in product(OTHER_MODELS, OTHER_NOISES, FUNCTIONS, OTHER_SEEDS)
-        if job[:2] != ("linear", "gaussian")  # standardised, these have no direction
-    ]
+def measure() -> dict[str, Any]:
     sachs = [(scale, "ours", seed) for scale in ("raw", "log(x + 1)") for seed in SEEDS]
     sachs += [(scale, method, 0) for scale in ("raw", "log(x + 1)") for method in ("cam", "npvar", "ges", "empty")]
     sachs += [("raw", "random-complete", seed) for seed in range(100)]
     with multiprocessing.get_context("spawn").Pool() as pool:
-        unequal, chance, noises, proteins = (defaultdict(list) for _ in range(4))
+        unequal, others, proteins = (defaultdict(list) for _ in range(3))
         for model, row in pool.imap_unordered(unequal_table, product(MODELS, SEEDS)):
             unequal[model].append(row)
-        for size, model, row in pool.imap_unordered(chance_table, product(CHANCE_SIZES, MODELS, CHANCE_SEEDS)):
-            chance[f"{size}|{model}"].append(row)
-        for noise, scores in pool.imap_unordered(other_table, others, chunksize=4):
-            noises[noise].append(scores)
+        jobs = product(DISTRIBUTIONS, OTHER_MODELS, (False, True), OTHER_SEEDS)
+        for *key, row in pool.imap_unordered(other_table, jobs, chunksize=4):
+            others[tuple(key)].append(row)
         for scale, method, row in pool.imap_unordered(sachs_table, sachs):
             proteins[f"{scale}|{method}"].append(row)
-        bagged = pool.map(bagged_table, product(SETTINGS, BAGGED_MODELS, BAGGED_SEEDS), chunksize=1)
     return {
         "printed": printed(),
         "unequal": {model: np.mean(rows, axis=0).tolist() for model, rows in unequal.items()},
-        "chance": {key: [*np.mean(rows, axis=0), _error(rows)] for key, rows in chance.items()},
-        "other": {
-            noise: {name: np.mean([one[name] for one in many], axis=0).tolist() for name in many[0]}
-            for noise, many in noises.items()
-        },
+        "other": [[*key, np.mean(rows, axis=0).tolist()] for key, rows in sorted(others.items())],
         "sachs": {key: [np.mean(rows, axis=0).tolist(), *_range(rows)] for key, rows in proteins.items()},
-        "calibration": _calibrated(bagged),
+        "large": [in_child(wide), in_child(long)],
     }
-
-
-def _error(rows: list[list[float]]) -> float:
-    """Standard error of the mean of the first numbers."""
-    first = np.array(rows)[:, 0]
-    return float(first.std(ddof=1) / np.sqrt(len(first)))
 
 
 def _range(rows: list[list[float]]) -> list[list[float]]:
     return [np.min(rows, axis=0).tolist(), np.max(rows, axis=0).tolist()]
-
-
-def _calibrated(bagged: list[Any]) -> dict[str, list[list[float]]]:
-    """For one fit and for bags, in classes of what was said: mean said, share that is right, number of pairs."""
-    said = {"one fit": np.concatenate([one[0] for one in bagged]), "bags": np.concatenate([one[1] for one in bagged])}
-    right = np.concatenate([one[2] for one in bagged])
-    found = {}
-    for name, p in said.items():
-        rows = []
-        for low, high in pairwise(CLASSES):
-            inside = (p > low) & (p <= high)
-            rows.append([float(p[inside].mean()), float(right[inside].mean()), int(inside.sum())])
-        found[name] = rows
-    return found
 
 
 def render(found: dict[str, Any]) -> str:
@@ -249,25 +218,20 @@ def render(found: dict[str, Any]) -> str:
     rows = np.array(list(found["unequal"].values()))
     share = [np.mean(rows[:, k] / rows[:, 4]) for k in (0, 1, 3)]
     lines.append(f"| share of chance | {share[0]:.2f} | {share[1]:.2f} | {rows[:, 2].mean():.2f} | {share[2]:.2f} | |")
+    nodes, edges, count = OTHER
     lines += [
-        f"\nStandardised, SID of the order (standard error) over seeds {CHANCE_SEEDS.start} to "
-        f"{CHANCE_SEEDS.stop - 1}, and of random complete DAGs:\n",
-        "| size | " + " | ".join(MODELS) + " |",
-        "|---" * (1 + len(MODELS)) + "|",
+        f"\nOther distributions, d = {nodes}, {edges} edges, n = {count}, seeds {OTHER_SEEDS.start} to "
+        f"{OTHER_SEEDS.stop - 1}: F1, and in parentheses the SID of the order (chance: about 56). Cubed, rounded (to "
+        "half a standard deviation) and half-binary (half of the columns cut at their median) columns are made from "
+        "the finished table; `linear` then has Laplace noise.\n",
+        "| distribution | scale | " + " | ".join(OTHER_MODELS) + " |",
+        "|---" * (2 + len(OTHER_MODELS)) + "|",
     ]
-    for size in CHANCE_SIZES:
-        cells = [found["chance"][f"{size}|{model}"] for model in MODELS]
-        lines.append(f"| {size} | " + " | ".join(f"{m:.0f} ({error:.0f}), {c:.0f}" for m, c, error in cells) + " |")
-    lines += [
-        f"\nColumns seen through a monotone function ({', '.join(FUNCTIONS)}) over noise of another distribution, "
-        f"d = 10, 20 edges, n = 500, {', '.join(OTHER_MODELS)} (`linear` without Gaussian noise), seeds "
-        f"{OTHER_SEEDS.start} to {OTHER_SEEDS.stop - 1}: F1 and SID of the order (chance: about 56).\n",
-    ]
-    methods = list(next(iter(found["other"].values())))
-    lines += ["| noise | " + " | ".join(methods) + " |", "|---" * (1 + len(methods)) + "|"]
-    for noise in OTHER_NOISES:
-        cells = [found["other"][noise][method] for method in methods]
-        lines.append(f"| {noise} | " + " | ".join(f"{f1:.2f} ({order:.0f})" for f1, order in cells) + " |")
+    cell = {(noise, model, standardize): scores for noise, model, standardize, scores in found["other"]}
+    for noise, standardize in product(DISTRIBUTIONS, (False, True)):
+        shown = [cell[noise, model, standardize] for model in OTHER_MODELS]
+        numbers = " | ".join(f"{f1:.2f} ({order:.0f})" for f1, order in shown)
+        lines.append(f"| {noise} | {SCALES[standardize]} | {numbers} |")
     lines += [
         f"\nSachs, means over seeds {SEEDS.start} to {SEEDS.stop - 1} of ours (least to greatest), one run of the "
         "others, 100 random complete DAGs:\n",
@@ -283,16 +247,9 @@ def render(found: dict[str, Any]) -> str:
             for m, a, b, k in zip(mean, low, high, digits)
         ]
         lines.append(f"| {scale} | {method} | " + " | ".join(cells) + " |")
-    settings = ", ".join("/".join(map(str, one)) for one in SETTINGS)
     lines += [
-        f"\nProbabilities of edges, standardised tables ({settings} nodes/edges/rows, {len(BAGGED_MODELS)} models, "
-        f"seeds {BAGGED_SEEDS.start} and {BAGGED_SEEDS.stop - 1}): said, right, and how many; one fit and {BAGS} "
-        "bags.\n",
-        "| said | one fit | bags |",
-        "|---|---|---|",
+        f"\nd = {one['nodes']}, n = {one['rows']}: {one['seconds']:.0f} s, {one['MiB']:.0f} MiB over the data, order "
+        f"SID {one['order_sid']}, F1 {one['f1']:.2f} (printed tanh, two edges a node)."
+        for one in found["large"]
     ]
-    for k, (low, high) in enumerate(pairwise(CLASSES)):
-        cells = [found["calibration"][name][k] for name in ("one fit", "bags")]
-        told = " | ".join(f"{said:.3f}: {right:.2f} ({count})" for said, right, count in cells)
-        lines.append(f"| {low} to {high} | {told} |")
     return "\n".join(lines) + "\n"

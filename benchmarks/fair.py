@@ -2,7 +2,8 @@
 
 `python -m benchmarks.fair --seeds 0-9 --methods conditional,cam` runs what is missing and keeps one line a table and
 method in benchmarks/results/fair.jsonl.xz; `--show` prints the means, worst rows first. Development seeds are 0 to 89;
-seeds 90 to 99 are reported, once.
+seeds 90 to 99 are reported, once. `--former CHECKOUT` adds the method "former", the conditional learner of another
+checkout; `--judge` says what is not as asked (benchmarks.judge).
 
 Core: ten nodes, twenty edges, 1000 rows, all mechanisms on all scales. Elsewhere one factor at a time is varied on
 four mechanisms. A method that gives a class of graphs is scored by a random member of it; a method without
@@ -15,6 +16,7 @@ import argparse
 import json
 import lzma
 import multiprocessing
+import multiprocessing.util
 import os
 import time
 from collections import defaultdict
@@ -26,14 +28,19 @@ from typing import Any
 import numpy as np
 
 from benchmarks.generators import MECHANISMS, SCALES, Setting
+from benchmarks.side_by_side import HERE, Learner
 
 KEPT = Path(__file__).parent / "results" / "fair.jsonl.xz"
 RIVALS = ("boss", "grasp", "ges", "pc", "direct-lingam", "cam", "npvar", "score", "nogam")
 CONTROLS = ("sortnregress", "r2-sortnregress", "random-complete", "empty")
-METHODS = ("conditional", *RIVALS, *CONTROLS)
+METHODS = ("conditional", "former", *RIVALS, *CONTROLS)
+#: Not part of `--methods all`: a quarter of a minute a table.
+SLOW = ("nogam",)
 #: Development, and what is reported.
 CHOSEN_ON, REPORTED = range(90), range(90, 100)
 FEW = ("linear-gaussian", "linear-uniform", "additive-gp", "network")
+#: For the question whether d = 100 is as good as d = 50.
+LARGE = ("linear-uniform", "additive-gp", "sigmoid")
 #: Seconds after which a method counts as not finished.
 LIMIT = 600.0
 
@@ -52,19 +59,40 @@ def settings() -> dict[str, list[Setting]]:
         "nodes-20": [replace(one, nodes=20) for one in base],
         "nodes-50": [replace(one, nodes=50) for one in base],
         "nodes-100": [replace(one, nodes=100) for one in base],
+        **{f"large-{d}": [Setting(m, scale, nodes=d) for m in LARGE for scale in SCALES[:2]] for d in (50, 100)},
     }
 
 
 # --- one table, one method ------------------------------------------------------------------------------------------
 
 
-def _learn(method: str, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Graph and edge probabilities of a method; one thread."""
+#: Checkouts of the versions of the conditional learner, and the processes that answer for them.
+_CHECKOUTS: dict[str, str | Path] = {"conditional": HERE}
+_OPEN: dict[str, Learner] = {}
+
+
+def _prepare(former: str | None) -> None:
+    """In each process of the pool: where the former learner is, and that its process ends with this one."""
+    if former is not None:
+        _CHECKOUTS["former"] = former
+    multiprocessing.util.Finalize(None, lambda: [learner.__exit__() for learner in _OPEN.values()], exitpriority=1)
+
+
+def _learn(method: str, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+    """Graph, edge probabilities and processor seconds of a method; one thread."""
+    seed = int(rng.integers(2**31))
+    if method in _CHECKOUTS:  # both versions are asked in the same way, in processes of their own
+        if method not in _OPEN:
+            _OPEN[method] = Learner(_CHECKOUTS[method])
+        answer = _OPEN[method].ask(X, random_state=seed, time_limit=LIMIT)
+        return answer.graph, answer.probability, answer.seconds
     from dagtune.learners import METHODS as ALL
 
-    fit = ALL[method].run(X, seed=int(rng.integers(2**31)), threads=1, time_limit=LIMIT)
+    began = time.process_time()
+    fit = ALL[method].run(X, seed=seed, threads=1, time_limit=LIMIT)
     graph = fit.graph if fit.cpdag is None else _random_member(fit.cpdag, fit.graph, rng)
-    return graph, graph.astype(np.float64) if fit.scores is None else fit.scores
+    seconds = time.process_time() - began
+    return graph, graph.astype(np.float64) if fit.scores is None else fit.scores, seconds
 
 
 def _random_member(cpdag: np.ndarray, otherwise: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -86,15 +114,15 @@ def cell(job: tuple[Setting, int, str]) -> dict[str, Any]:
 
     setting, seed, method = job
     X, truth = setting.draw(seed)
+    began = time.monotonic()
     kept: dict[str, Any] = {**asdict(setting), "seed": seed, "method": method}
     with one_blas_thread():
-        began = time.process_time()
         try:
-            graph, probability = _learn(method, X, np.random.default_rng([seed, 7]))
+            graph, probability, seconds = _learn(method, X, np.random.default_rng([seed, 7]))
         except Exception as error:  # a method that fails has the empty graph's score
             kept["trouble"] = f"{type(error).__name__}: {error}"[:200]
-            graph, probability = np.zeros_like(truth), np.zeros(truth.shape)
-        kept["seconds"] = round(time.process_time() - began, 3)
+            graph, probability, seconds = np.zeros_like(truth), np.zeros(truth.shape), time.monotonic() - began
+        kept["seconds"] = round(seconds, 3)
     bins = calibration(truth, probability)
     kept |= {
         "f1": round(float(np.nan_to_num(f1(truth, graph))), 4),
@@ -118,21 +146,19 @@ def _key(record: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(record[name] for name in ("mechanism", "scale", "nodes", "degree", "rows", "graph", "seed", "method"))
 
 
-def run(
-    parts: Iterable[str], seeds: Iterable[int], methods: Iterable[str], *, again: bool = False, jobs: int = 2
-) -> None:
-    """Run what is not kept yet (with ``again`` everything asked for), a quarter of an hour between two savings."""
+def run(asked: argparse.Namespace, seeds: Iterable[int], methods: Iterable[str]) -> None:
+    """Run what is not kept yet (with ``--again`` everything asked for); saved every minute."""
     known = {_key(record): record for record in read()}
     wanted = [
         (setting, seed, method)
-        for part in parts
+        for part in asked.parts.split(",")
         for setting in settings()[part]
         for seed in seeds
         for method in methods
-        if again or _key({**asdict(setting), "seed": seed, "method": method}) not in known
+        if asked.again or _key({**asdict(setting), "seed": seed, "method": method}) not in known
     ]
     print(f"{len(wanted)} cells to run", flush=True)
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+    with multiprocessing.get_context("spawn").Pool(asked.jobs, _prepare, (asked.former,)) as pool:
         saved = time.monotonic()
         for done, record in enumerate(pool.imap_unordered(cell, wanted), 1):
             known[_key(record)] = record
@@ -140,6 +166,8 @@ def run(
                 _save(known.values())
                 saved = time.monotonic()
                 print(f"  {done} of {len(wanted)}", flush=True)
+        pool.close()
+        pool.join()
 
 
 def _save(records: Iterable[dict[str, Any]]) -> None:
@@ -153,15 +181,17 @@ def _save(records: Iterable[dict[str, Any]]) -> None:
 # --- what they say --------------------------------------------------------------------------------------------------
 
 
-def rows(records: list[dict[str, Any]], part: str, seeds: Iterable[int]) -> Iterator[dict[str, Any]]:
-    """One row a setting: mean F1 of each method over the seeds that all of them have, and our paired distance."""
+def rows(
+    records: list[dict[str, Any]], part: str, seeds: Iterable[int], of: str = "conditional"
+) -> Iterator[dict[str, Any]]:
+    """One row a setting: mean F1 of each method, and how far ``of`` is behind the best rival on tables both have."""
     seeds = set(seeds)
     for setting in settings()[part]:
         mine = [r for r in records if r["seed"] in seeds and all(r[k] == v for k, v in asdict(setting).items())]
         by_method: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
         for record in mine:
             by_method[record["method"]][record["seed"]] = record
-        if "conditional" not in by_method:
+        if of not in by_method:
             continue
         row: dict[str, Any] = {"setting": setting, "methods": {}}
         for method, found in by_method.items():
@@ -169,36 +199,45 @@ def rows(records: list[dict[str, Any]], part: str, seeds: Iterable[int]) -> Iter
                 name: float(np.mean([one[name] for one in found.values()]))
                 for name in ("f1", "sid", "brier", "seconds")
             } | {"tables": len(found)}
-        rivals = [name for name in by_method if name in RIVALS]
-        if rivals:
-            best = max(rivals, key=lambda name: row["methods"][name]["f1"])
-            both = sorted(set(by_method[best]) & set(by_method["conditional"]))
-            gaps = np.array([by_method[best][s]["f1"] - by_method["conditional"][s]["f1"] for s in both])
-            error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
-            row |= {"best": best, "behind": float(gaps.mean()), "error": float(error)}
+        gaps = {
+            name: np.array([found[s]["f1"] - by_method[of][s]["f1"] for s in sorted(set(found) & set(by_method[of]))])
+            for name, found in by_method.items()
+            if name in RIVALS and set(found) & set(by_method[of])
+        }
+        if gaps:
+            best = max(gaps, key=lambda name: gaps[name].mean())
+            gap = gaps[best]
+            error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+            row |= {"best": best, "behind": float(gap.mean()), "error": float(error)}
         yield row
 
 
-def pooled_bins(records: list[dict[str, Any]], part: str, seeds: Iterable[int], method: str) -> np.ndarray:
-    """(10, 3): ordered pairs, said and right, over all tables of a part."""
-    seeds, names = set(seeds), {tuple(asdict(one).values()) for one in settings()[part]}
-    some = [
+def of_part(
+    records: list[dict[str, Any]], part: str, seeds: Iterable[int], method: str, mechanisms: Iterable[str] = MECHANISMS
+) -> list[dict[str, Any]]:
+    """The lines of a method on the tables of a part."""
+    seeds, names = set(seeds), {tuple(asdict(one).values()) for one in settings()[part] if one.mechanism in mechanisms}
+    return [
         r
         for r in records
         if r["seed"] in seeds and r["method"] == method and tuple(r[k] for k in asdict(Setting("x"))) in names
     ]
+
+
+def pooled_bins(some: list[dict[str, Any]]) -> np.ndarray:
+    """(10, 3): ordered pairs, said and right, over all lines."""
     bins = np.array([r["bins"] for r in some])
     count = bins[:, :, 0].sum(axis=0)
     with np.errstate(invalid="ignore"):
         return np.column_stack([count, *((bins[:, :, 0] * bins[:, :, k]).sum(axis=0) / count for k in (1, 2))])
 
 
-def show(part: str, seeds: Iterable[int]) -> str:
+def show(part: str, seeds: Iterable[int], of: str = "conditional") -> str:
     """The part as a table, worst rows first, then means and calibration."""
     records = read()
-    found = sorted(rows(records, part, seeds), key=lambda row: -row.get("behind", -1.0))
+    found = sorted(rows(records, part, seeds, of), key=lambda row: -row.get("behind", -1.0))
     if not found:
-        return f"nothing kept of {part}"
+        return f"nothing kept of {part} by {of}"
     names = [name for name in METHODS if any(name in row["methods"] for row in found)]
     lines = [
         f"### {part}\n",
@@ -213,8 +252,8 @@ def show(part: str, seeds: Iterable[int]) -> str:
     for name, digits in (("f1", 3), ("sid", 1), ("brier", 4), ("seconds", 2)):
         means = [np.mean([row["methods"][m][name] for row in found if m in row["methods"]]) for m in names]
         lines.append(f"| mean {name} | | | " + " | ".join(f"{mean:.{digits}f}" for mean in means) + " |")
-    lines.append("\nconditional, ordered pairs by what was said: said / right (pairs)")
-    bins = pooled_bins(records, part, seeds, "conditional")
+    lines.append(f"\n{of}, ordered pairs by what was said: said / right (pairs)")
+    bins = pooled_bins(of_part(records, part, seeds, of))
     lines.append(", ".join(f"{said:.2f} / {right:.2f} ({count:.0f})" for count, said, right in bins if count))
     return "\n".join(lines) + "\n"
 
@@ -226,15 +265,27 @@ def main() -> None:
     parser.add_argument("--methods", default="conditional")
     parser.add_argument("--again", action="store_true", help="run cells that are kept already, too")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--former", metavar="PATH", help="checkout of the former learner, to run the method former")
+    parser.add_argument("--of", default="conditional", help="whom tables and judgement are about")
+    parser.add_argument("--judge", action="store_true", help="say what is not as asked, instead of the tables")
     parser.add_argument("--show", action="store_true", help="only print what is kept")
     asked = parser.parse_args()
     first, _, last = asked.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
+    methods = asked.methods.split(",")
+    if asked.methods == "all":
+        methods = [name for name in METHODS if name not in SLOW and (name != "former" or asked.former)]
+    if "former" in methods and not asked.former and not asked.show:
+        parser.error("the former learner needs its checkout: --former PATH")
     if not asked.show:
-        methods = [*METHODS] if asked.methods == "all" else asked.methods.split(",")
-        run(asked.parts.split(","), seeds, methods, again=asked.again, jobs=asked.jobs)
+        run(asked, seeds, methods)
     for part in asked.parts.split(","):
-        print(show(part, seeds))
+        if asked.judge:
+            from benchmarks.judge import judge
+
+            print(judge(part, seeds, asked.of))
+        else:
+            print(show(part, seeds, asked.of))
 
 
 if __name__ == "__main__":

@@ -15,14 +15,16 @@ from typing import Any
 import psutil
 
 
-def seconds_of(*functions: Callable[[], Any], repeats: int = 5) -> list[float]:
-    """Median wall seconds of each function; they take turns, so that a noisy moment hits all of them."""
+def seconds_of(
+    *functions: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Median seconds of each function, on the wall; they take turns, so that a noisy moment hits all of them."""
     taken: list[list[float]] = [[] for _ in functions]
     for _ in range(repeats):
         for times, function in zip(taken, functions):
-            start = time.perf_counter()
+            start = clock()
             function()
-            times.append(time.perf_counter() - start)
+            times.append(clock() - start)
     return [statistics.median(times) for times in taken]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -193,26 +194,39 @@ def delete_by_loops(graph, dependence, reading="min"):
     return state
 
 
-def add_by_loops(state, dependence):
-    """Lines 9 to 13 of Algorithm 1."""
+def add_by_loops(state, dependence, ranks):
+    """Lines 9 to 13 of Algorithm 1, for each child the pair that gains most first."""
     state = state.copy()
-    for i, j, k in _triples(len(state)):
-        stronger = max(dependence.first[i, j], dependence.first[i, k]) < dependence.second[i, j, k]
+    F, S = dependence.first, dependence.second
+
+    def turn(triple):
+        i, j, k = triple
+        return i, max(F[i, j], F[i, k]) - S[i, j, k], -S[i, j, k], sorted([ranks[j], ranks[k]])
+
+    for i, j, k in sorted(_triples(len(state)), key=turn):
+        stronger = max(F[i, j], F[i, k]) < S[i, j, k]
         if state[j, i] != 1 and state[k, i] != 1 and stronger:
             state[j, i] = state[k, i] = 1
     return state == 1
 
 
-def formalize_by_cycles(graph, dependence, find_cycle, score=max):
-    """Lines 14 to 17 of Algorithm 1: look for the first of the shortest cycles anew after each removal."""
+def shortest_cycles(graph):
+    """All cycles of the smallest length, as lists of edges."""
+    cycles = list(nx.simple_cycles(nx.DiGraph(list(map(tuple, np.argwhere(graph).tolist())))))
+    least = min(map(len, cycles), default=0)
+    return [list(zip(cycle, [*cycle[1:], cycle[0]])) for cycle in cycles if len(cycle) == least]
+
+
+def formalize_by_cycles(graph, dependence, ranks, score=max):
+    """Lines 14 to 17 of Algorithm 1: list the shortest cycles anew after each removal, take the weakest edge."""
     graph = graph.copy()
-    while (cycle := find_cycle(graph)) is not None:
+    while cycles := shortest_cycles(graph):
         scored = []
-        for j, i in pairwise(cycle):
+        for j, i in {edge for cycle in cycles for edge in cycle}:
             others = [k for k in range(len(graph)) if graph[k, i] and k != j]
             values = [dependence.second[i, j, k] for k in others] or [dependence.first[i, j]]
-            scored.append((score(values), j, i))
-        _, j, i = min(scored)
+            scored.append((score(values), dependence.first[i, j], ranks[j], ranks[i], j, i))
+        *_, j, i = min(scored)
         graph[j, i] = False
     return graph
 
@@ -379,3 +393,116 @@ def mlp_notears_by_loops(X, first_pos, bias_pos, first_neg, bias_neg, second, bi
     h = acyclicity_by_walks(A)
     penalties = lambda1 * (first_pos.sum() + first_neg.sum()) + lambda2 / 2 * ((first**2).sum() + (second**2).sum())
     return loss + penalties + rho / 2 * h**2 + alpha * h
+
+
+# --- scores of orders, and their posterior by every order -------------------------------------------------------------
+
+
+class Local(NamedTuple):
+    """What a score says of a variable with a prefix."""
+
+    value: float
+    parents: np.ndarray
+    scale: np.ndarray
+
+
+class TableScore:
+    """A score of orders from a table: ``L[i, S]`` nats of variable i with exactly the parents of mask S.
+
+    ``scale[i, P]`` is the (H,) row of variable i with the prefix P; the order's share of it is the log of the sum over
+    the grid of the exponentials of the variables' sums.
+    """
+
+    def __init__(self, L, scale=None, must_precede=None):
+        self.L, self.width = L, len(L)
+        self.scale = np.zeros((self.width, L.shape[1], 0)) if scale is None else scale
+        none = np.zeros((self.width, self.width), dtype=bool)
+        self.must_precede = none if must_precede is None else must_precede
+        self.memo = {}
+        self.lookups = 0
+
+    def local(self, child, before):
+        self.lookups += 1
+        if (child, before) not in self.memo:
+            assert not before >> child & 1, "a variable is not before itself"
+            needed = sum(1 << int(i) for i in np.flatnonzero(self.must_precede[:, child]))
+            assert not needed & ~before, "a prefix holds what must precede"
+            subsets = [S for S in range(self.L.shape[1]) if not S & ~before]
+            top = max(self.L[child, S] for S in subsets)
+            weights = [np.exp(self.L[child, S] - top) for S in subsets]
+            parents = [sum(w for w, S in zip(weights, subsets) if S >> j & 1) for j in range(self.width)]
+            found = Local(top + np.log(sum(weights)), np.array(parents) / sum(weights), self.scale[child, before])
+            self.memo[child, before] = found
+        return self.memo[child, before]
+
+    def shared(self, total):
+        if not total.shape[-1]:
+            return np.zeros(total.shape[:-1])
+        top = total.max(axis=-1)
+        return top + np.log(np.exp(total - top[..., None]).sum(axis=-1))
+
+    def renamed(self, names):
+        """The same score with variable ``names[i]`` in the place of i."""
+        back = np.argsort(names)
+        masks = [sum(1 << int(back[j]) for j in range(self.width) if S >> j & 1) for S in range(self.L.shape[1])]
+        return TableScore(self.L[back][:, masks], self.scale[back][:, masks], self.must_precede[np.ix_(back, back)])
+
+
+def random_score(seed, d, spread=2.0, grid=0, constrained=False):
+    """A random table; with a grid, scales that favour a common value; with constraints, 0 < 1 < 2 and 0 < 3."""
+    rng = np.random.default_rng(seed)
+    scale = -0.5 * np.square(rng.normal(0, 2, (d, 1 << d, 1)) - np.linspace(-3, 3, grid)) if grid else None
+    must = np.zeros((d, d), dtype=bool)
+    if constrained:
+        must[[0, 0, 1, 0], [1, 2, 2, 3]] = True
+    return TableScore(rng.normal(0, spread, (d, 1 << d)), scale, must)
+
+
+def every_order(score):
+    """All orders that a score allows, with their scores, by the definition."""
+    for order in permutations(range(score.width)):
+        place = np.argsort(order)
+        if all(place[i] < place[j] for i, j in np.argwhere(score.must_precede)):
+            terms = [score.local(i, sum(1 << j for j in order[:k])) for k, i in enumerate(order)]
+            yield order, sum(term.value for term in terms) + float(score.shared(sum(term.scale for term in terms)))
+
+
+def posterior_by_every_order(score):
+    """P(i -> j), P(i before j) and the best score for each of the two, by all d! orders."""
+    d = score.width
+    orders, values = zip(*every_order(score))
+    weights = np.exp(np.array(values) - max(values))
+    weights /= weights.sum()
+    edges, ancestry, best = np.zeros((d, d)), np.zeros((d, d)), np.full((d, d), -np.inf)
+    for order, value, weight in zip(orders, values, weights):
+        for k, j in enumerate(order):
+            edges[:, j] += weight * score.local(j, sum(1 << i for i in order[:k])).parents
+            for i in order[:k]:
+                ancestry[i, j] += weight
+                best[i, j] = max(best[i, j], value)
+    return edges, ancestry, best
+
+
+def edges_by_subsets(L):
+    """P(i -> j) by dynamic programming over subsets, without a shared scale or constraints.
+
+    With f(U) and b(U) the sums over the orders of U and of the rest after U, the weight of "j has the prefix U and the
+    parents S" is ``f(U) exp(L[j, S]) b(U + j)``.
+    """
+    d = len(L)
+    every = range(1 << d)
+    weight = np.exp(L - L.max(axis=1, keepdims=True))
+    alpha = [[sum(weight[i, S] for S in every if not S & ~U and not U >> i & 1) for U in every] for i in range(d)]
+    first, last = [1.0] + [0.0] * (len(every) - 1), [0.0] * (len(every) - 1) + [1.0]
+    for U in every[1:]:
+        first[U] = sum(first[U ^ 1 << i] * alpha[i][U ^ 1 << i] for i in range(d) if U >> i & 1)
+    for U in reversed(every[:-1]):
+        last[U] = sum(last[U | 1 << i] * alpha[i][U] for i in range(d) if not U >> i & 1)
+    edges = np.zeros((d, d))
+    for j in range(d):
+        for U in every:
+            for S in every:
+                if not U >> j & 1 and not S & ~U:
+                    mass = first[U] * weight[j, S] * last[U | 1 << j] / first[-1]
+                    edges[[i for i in range(d) if S >> i & 1], j] += mass
+    return edges

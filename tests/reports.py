@@ -1,5 +1,7 @@
 """Results that the tests of pictures, page and browser show."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -42,6 +44,17 @@ def learned(names=("a", "b", "c", "d", "e"), seed=0, **options):
     return optimal_tuning(X, kernel="sigmoid", threads=1, **options), X
 
 
+def believed(d, edges, seed=0, names=None):
+    """The result of ``drawn`` with probabilities: 0.95 for each edge but the first, whose direction is open."""
+    result = drawn(d, edges, seed, names)
+    probability = np.where(result.matrix, 0.95, 0.0)
+    i, j = np.argwhere(result.matrix)[0]
+    probability[i, j], probability[j, i] = 0.6, 0.38
+    record = np.where(np.eye(d), np.nan, 0.76)
+    words = {"probability_words": "drawn <b>", "track_record_words": "invented <b>"}
+    return replace(result, probability=probability, track_record=record, **words)
+
+
 def drawn(d, edges, seed=0, names=None):
     """A result over a random DAG: an undirected skeleton, its orientation, and a repair that takes some edges out."""
     rng = np.random.default_rng(seed)
@@ -61,7 +74,7 @@ def drawn(d, edges, seed=0, names=None):
     ]
     return Result(
         names=names,
-        graphs={"optimal": oriented | oriented.T, "deletion": oriented, "repair": dag},
+        history={"optimal": oriented | oriented.T, "deletion": oriented, "repair": dag},
         changes=(*back, *out),
         strength=np.where(dag, rng.gamma(2.0, size=(d, d)), np.nan),
         strength_words="strength: invented",

@@ -29,29 +29,49 @@ ROOMS = {
     "engine": {"registry", "tables", "parallel", "pictures", *EVERYONE},
     "regression": {"tables", "parallel", *EVERYONE},
     "knowledge": EVERYONE,
-    "result": {"knowledge", "pictures", *EVERYONE},
-    "ot": {"engine", "tables", "knowledge", "result", *EVERYONE},
-    "conditional": {"engine", "regression", "tables", "parallel", "knowledge", "result", *EVERYONE},
-    "bootstrap": {"engine", "tables", "parallel", *EVERYONE},
+    "interventions": EVERYONE,
+    "effects": {"regression", "tables", *EVERYONE},
+    "trust": {"effects", "engine", "parallel", "regression", "tables", *EVERYONE},
+    "result": {"effects", "trust", "tables", "knowledge", "metrics", "pictures", *EVERYONE},
+    "ot": {"engine", "tables", "knowledge", "result", "trust", *EVERYONE},
+    "conditional": {
+        "effects",
+        "engine",
+        "regression",
+        "tables",
+        "parallel",
+        "interventions",
+        "knowledge",
+        "result",
+        "trust",
+        *EVERYONE,
+    },
+    "bootstrap": {"engine", "interventions", "tables", "parallel", "knowledge", *EVERYONE},
     "estimators": {"ot", "conditional", "bootstrap", "tables", "knowledge", "result", *EVERYONE},
-    "simulate": {"tables", *EVERYONE},
+    "simulate": {"registry", "tables", *EVERYONE},
     "metrics": EVERYONE,
     "datasets": EVERYONE,
     "baselines": {"methods", "regression", "tables", "parallel", *EVERYONE},
-    "learners": {"methods", "baselines", *EVERYONE},
+    "learners": {"methods", "baselines", "registry", *EVERYONE},
+    "apart": {"learners", "methods", "tables", *EVERYONE},
     "audit": {"tables", "simulate", *EVERYONE},
-    "report": {"experiments", "learners", "engine", "result", "layout", "metrics", "tables", *EVERYONE},
+    "report": {"effects", "experiments", "learners", "engine", "result", "layout", "metrics", "tables", *EVERYONE},
     "experiments": {"learners", "methods", "baselines", "simulate", "metrics", "datasets", "parallel", *EVERYONE},
     "cli": {
+        "apart",
         "audit",
         "baselines",
         "bootstrap",
+        "conditional",
         "datasets",
         "engine",
         "experiments",
+        "interventions",
         "knowledge",
         "learners",
+        "methods",
         "metrics",
+        "registry",
         "report",
         "result",
         "simulate",
@@ -80,7 +100,7 @@ def imports_of(path):
     return rooms, outside
 
 
-FILES = sorted(path for path in HOME.rglob("*.py") if path != HOME / "__init__.py")
+FILES = sorted(path for path in HOME.rglob("*.py") if path not in (HOME / "__init__.py", HOME / "__main__.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOME)))
@@ -115,7 +135,7 @@ def test_modules_within_a_room_form_no_circle():
 
 #: Most lines of a module; those that have more say why here.
 MOST_LINES = 500
-LONG_MODULES: dict[str, str] = {}
+LONG_MODULES = {"estimators.py": "scikit-learn wants each option in the docstring, the signature and an assignment"}
 #: Most parameters of a function, without self and cls.
 MOST_PARAMETERS = 8
 #: Public entry points that have more, and why.
@@ -128,6 +148,7 @@ MANY_PARAMETERS = {
     "baselines/notears_mlp.py learn_notears_mlp": _METHOD,
     "baselines/npvar.py learn_npvar": _METHOD,
     "baselines/score_matching.py learn_nogam": _METHOD,
+    "cli/audit.py audit": _COMMAND,
     "cli/compare.py compare": _COMMAND,
     "cli/learn.py learn": _COMMAND,
     "cli/reproduce.py reproduce": _COMMAND,

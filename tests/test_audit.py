@@ -50,18 +50,18 @@ NORMAL = RNG.normal(size=400)
 @pytest.mark.parametrize(
     ("code", "bad", "cure"),
     [
-        ("missing", np.where(np.arange(400) % 9 == 0, np.nan, NORMAL), "--missing drop"),
-        ("missing", np.full(400, np.nan), "--drop 'bad'"),
+        ("missing", np.where(np.arange(400) % 9 == 0, np.nan, NORMAL), "missing='drop'"),
+        ("missing", np.full(400, np.nan), "drop='bad'"),
         ("infinite", np.where(np.arange(400) == 5, np.inf, NORMAL), "clip"),
-        ("constant", np.full(400, 3.0), "--drop 'bad'"),
-        ("near-constant", np.where(np.arange(400) % 100 == 0, 1.0, 0.0), "--drop 'bad'"),
-        ("non-numeric", ["yes", "no"] * 200, "0 and 1"),
-        ("non-numeric", ["red", "green", "blue", "gray"] * 100, "order"),
+        ("constant", np.full(400, 3.0), "drop='bad'"),
+        ("near-constant", np.where(np.arange(400) % 100 == 0, 1.0, 0.0), "drop='bad'"),
+        ("non-numeric", ["yes", "no"] * 200, "as categories"),
+        ("non-numeric", ["red", "green", "blue", "gray"] * 100, "kinds="),
         ("non-numeric", [f"{value:.2f}".replace(".", ",") for value in NORMAL], "1.5 for 1,5"),
         ("non-numeric", ["?", *map(str, NORMAL[1:])], "'?'"),
         ("non-numeric", [f"2024-01-{1 + day % 28:02d}" for day in range(400)], "days"),
-        ("row-number", np.arange(400) + 1, "--drop 'bad'"),
-        ("discrete", RNG.integers(0, 5, 400), "doubtful"),
+        ("row-number", np.arange(400) + 1, "drop='bad'"),
+        ("discrete", RNG.integers(0, 5, 400), "kinds="),
         ("ties", np.where(NORMAL < 0, 0.0, NORMAL), "limit"),
         ("ties", np.round(7 * NORMAL), "rounding"),
         ("outliers", np.where(np.arange(400) == 17, 40.0, NORMAL), "row"),
@@ -92,7 +92,7 @@ def test_a_spoiled_column_is_found_named_and_given_a_cure(code, bad, cure):
 def test_a_column_that_another_determines_is_found(code, bad):
     found = codes(spoiled(bad=lambda table: bad(table["v1"])))
     assert set(found[code].columns) == {"v1", "bad"}
-    assert "--drop" in found[code].cure
+    assert "drop=" in found[code].cure
 
 
 def test_a_sum_of_columns_is_found():
@@ -139,7 +139,8 @@ def test_scales_and_sortability_are_reported():
         ("größe,b\n1,2\n3,5\n", "latin-1", "encoding"),
         ("größe,b\n1,2\n3,5\n", "utf-16", "encoding"),
         ("a,a\n1,2\n3,5\n", "utf-8", "duplicate-name"),
-        (",b\n0,2\n1,5\n", "utf-8", "unnamed-column"),
+        (",b\n0,2\n1,5\n", "utf-8", "row-number"),
+        ("a,b\n1,2\n3,5\n4,9\nTotal,7\n", "utf-8", "stray-row"),
         ("0.5,1.25\n1,2\n3,5\n", "utf-8", "no-header"),
     ],
 )
@@ -198,3 +199,30 @@ def test_no_table_is_too_poor_to_be_audited(table):
 def test_every_code_stands_in_the_docs():
     page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
     assert [code for code in CODES if f"`{code}`" not in page] == []
+
+
+def test_the_kinds_that_a_learner_takes_are_shown():
+    table = clean().assign(
+        flag=NORMAL > 0, visits=RNG.poisson(6, 400), sex=["f", "m"] * 200, id=[f"row {k}" for k in range(400)]
+    )
+    found = {column.name: column.taken_as for column in audit(table).columns}
+    assert found == {
+        **dict.fromkeys(["v0", "v1", "v2", "v3"], "continuous"),
+        "flag": "binary",
+        "visits": "count",
+        "sex": "binary",
+        "id": "",
+    }
+    assert "taken as" in str(audit(table))
+
+
+def test_gaps_and_derived_columns_are_told():
+    gone = (clean()["v0"].to_numpy() > 0) & (RNG.random(400) < 0.6)
+    told = codes(spoiled(bad=np.where(gone, np.nan, NORMAL)))
+    assert "rows are complete" in told["gap-pattern"].message
+    assert told["predictable-gaps"].columns == ("bad", "v0")
+    assert "missing='model'" in told["predictable-gaps"].cure
+    a, b = np.exp(NORMAL), np.exp(RNG.normal(size=400))
+    assert set(codes(spoiled(a=a, b=b, ratio=a / b))["derived-column"].columns) == {"a", "b", "ratio"}
+    site = RNG.integers(0, 3, 400)
+    assert codes(spoiled(**{f"s{k}": site == k for k in range(3)}))["indicators"].columns == ("s0", "s1", "s2")

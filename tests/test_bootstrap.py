@@ -1,14 +1,19 @@
 """Edge confidence is the mean of graphs that can be fitted by hand, whatever the number of workers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 
-from dagtune.bootstrap import Resampled, bootstrap
+from dagtune.bootstrap import Resampled, bootstrap, drop_columns
 from dagtune.engine.dependence import measure_dependence
-from dagtune.estimators import OptimalTuning
+from dagtune.estimators import ConditionalTuning, OptimalTuning
 from dagtune.graph import reachability
+from dagtune.knowledge import Knowledge
 from dagtune.simulate import random_dag, sample
+from dagtune.tables import read_table
 from dagtune.validation import InputError
 
 
@@ -123,3 +128,63 @@ def test_all_knowledge_is_certain(table):
     found = bootstrap(learner, table, 5, random_state=0).probability
     assert found.loc[names[3], names[0]] == 1.0
     assert found.loc[names[1], names[2]] == 0.0
+
+
+class Ordered(BaseEstimator):
+    """Says that the columns cause each other in the order of their names, or the reverse if one of them is missing."""
+
+    def __init__(self, turns_without="d", knowledge=None):
+        self.turns_without = turns_without
+        self.knowledge = knowledge
+
+    def fit(self, X):
+        table = read_table(X)
+        if self.knowledge is not None:
+            self.knowledge.matrices(table.names)  # refuses names that are not there
+        matrix = np.triu(np.ones((table.width, table.width), dtype=bool), 1)
+        if self.turns_without not in table.names:
+            matrix = matrix.T
+        self.result_ = SimpleNamespace(matrix=matrix, names=table.names, undecided=[("a", "b")])
+        return self
+
+
+def test_edges_that_turn_without_a_column_are_named():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 5)), columns=list("abcde"))
+    known = Knowledge(required=[("a", "e")], tiers=[["a"], ["d", "e"]], prior={("b", "e"): 0.7})
+    found = drop_columns(Ordered(knowledge=known), frame)
+    table = found.edges.set_index(["cause", "effect"])
+    assert ("a", "b") not in table.index  # undecided
+    assert table.loc[("a", "c")].tolist() == pytest.approx([2 / 3, 1 / 3, 0])  # without b, d, e
+    assert table.loc[("a", "d")].tolist() == [1, 0, 0]  # d was never left out
+    assert found.columns.iloc[0].tolist() == ["d", 5]
+    assert found.columns["turned"].sum() == 5
+    assert "4 of 9 decided edges never turn around; these do: " in found.words
+    never = drop_columns(Ordered(turns_without="a column that is not there"), frame)
+    assert never.edges["turned"].sum() == 0
+    assert never.words.endswith("never turn around")
+    with pytest.raises(InputError, match="2 columns"):
+        drop_columns(Ordered(), frame[["a", "b"]])
+    assert set(drop_columns(Ordered(), frame, most=2).columns["dropped"]) == {"a", "b"}
+
+
+def test_a_learner_drops_its_columns():
+    x = np.random.default_rng(0).exponential(size=(300, 3))
+    X = np.column_stack([x[:, 0], x[:, 0] + x[:, 1], x[:, 0] + x[:, 1] + x[:, 2]])
+    found = ConditionalTuning(random_state=0).drop_columns(X)
+    assert len(found.columns) == 3
+    assert (found.edges["kept"] + found.edges["turned"] + found.edges["neither"]).tolist() == [1] * len(found.edges)
+
+
+def test_resamples_take_groups_and_conditions_along_however_they_were_given():
+    rng = np.random.default_rng(0)
+    site = rng.choice(["north", "south"], 120)
+    x = rng.uniform(-1, 1, 120) + 5 * (site == "north")
+    table = pd.DataFrame({"x": x, "y": np.tanh(x) + rng.normal(size=120) / 2})
+    labelled = table.assign(site=site)
+    by_name = ConditionalTuning(groups="site", random_state=0).bootstrap(labelled, 3)
+    by_label = ConditionalTuning(groups=site, random_state=0).bootstrap(table, 3)
+    assert by_label.probability.equals(by_name.probability)
+    targets = {"north": {"y": "set"}}
+    by_name = ConditionalTuning(experiments={"column": "site", "targets": targets}, random_state=0)
+    by_label = ConditionalTuning(experiments={"rows": site.tolist(), "targets": targets}, random_state=0)
+    assert by_label.bootstrap(table, 3).probability.equals(by_name.bootstrap(labelled, 3).probability)

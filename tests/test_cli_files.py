@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dagtune.cli.files import whole_folder, write_graph, write_rows
-from dagtune.tables import pick_names, read_adjacency, read_header
+from dagtune.tables import load_frame, pick_names, read_adjacency
 from dagtune.validation import InputError
 
 NAMES = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), min_size=1, max_size=5, unique=True)
@@ -72,4 +72,4 @@ def test_names_are_picked_one_by_one_or_with_commas():
 def test_a_header_is_read_verbatim(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('"a,\nb",NA, c,,a,a\n1,2,3,4,5,6\n')
-    assert read_header(path) == ("a,\nb", "NA", " c", "", "a", "a")
+    assert tuple(load_frame(path, columns=None).frame.columns) == ("a,\nb", "NA", "c", "column 4", "a", "a_2")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dagtune import Result
+from dagtune import ConditionalTuning, Result
 from dagtune.cli import main
 from dagtune.tables import read_adjacency
 
@@ -68,11 +68,11 @@ def test_learn_writes_every_file_and_tells_a_short_story(desk, capsys):
     assert {path.name for path in (desk / "out").iterdir()} == FILES
     told = capsys.readouterr()
     assert told.err == ""
-    for cause, effect, _ in result.edges().itertuples(index=False):
-        assert f"{cause} -> {effect}" in told.out
+    for cause, effect, unsure in result.edges()[["cause", "effect", "undecided"]].itertuples(index=False):
+        assert f"{cause} {'?' if unsure else '->'} {effect}" in told.out
     assert "reading data.csv" in told.out
     assert "report.html" in told.out
-    assert "--bootstrap" in told.out
+    assert "share of 20 resamples of the rows" in told.out
 
 
 def test_the_files_tell_the_same_graph(desk):
@@ -80,7 +80,8 @@ def test_the_files_tell_the_same_graph(desk):
     graph = read_adjacency("out/graph.csv")
     assert (graph == result.to_frame()).all(axis=None)
     edges = pd.read_csv("out/edges.csv")
-    assert list(edges.columns) == ["cause", "effect", "strength", "confidence", "evidence"]
+    numbers = ["probability", "reverse", "none", "track_record", "undecided"]
+    assert list(edges.columns) == ["cause", "effect", "strength", *numbers, "confidence", "evidence"]
     assert list(zip(edges.cause, edges.effect)) == list(result.edges()[["cause", "effect"]].itertuples(index=False))
     assert set(edges.confidence) <= {0.0, 0.25, 0.5, 0.75, 1.0}
     assert edges.evidence[0] == result.why(edges.cause[0], edges.effect[0])
@@ -135,6 +136,26 @@ def test_missing_values_are_dropped_or_filled_in_and_said_so(desk):
     assert any("2 missing values" in warning for warning in filled.warnings)
 
 
+def test_gaps_groups_experiments_and_indicators_are_typed_as_they_are_written_in_python(desk):
+    rng = np.random.default_rng(0)
+    data = table().assign(lab=rng.choice(["a", "b"], 120), north=rng.permutation([1] * 40 + [0] * 80))
+    data["south"] = (1 - data["north"]) * rng.integers(0, 2, 120)
+    data.loc[:20, "age"] = np.nan
+    data.to_csv("messy.csv", index=False)
+    Path("done.toml").write_text('column = "lab"\n[targets]\nb = ["size"]\n')
+    options = {"missing": "model", "merge": {"site": ["north", "south"]}}
+    for given, typed in (
+        ({"groups": "lab"}, "--groups=lab"),
+        ({"experiments": "done.toml"}, "--experiments=done.toml"),
+    ):
+        arguments = ("--missing", "model", "--merge", "site=north,south", typed, "--force")
+        found = learn("messy.csv", *arguments, method="conditional")
+        same = ConditionalTuning(random_state=0, **options, **given).fit("messy.csv").result_
+        assert found.names == (*table().columns, "site")
+        assert found.settings["rows"] == 120
+        np.testing.assert_array_equal(found.probability, same.probability)
+
+
 def test_constant_columns_can_be_left_out(desk):
     table().assign(one=1).to_csv("constant.csv", index=False)
     result = learn("constant.csv", "--drop-constant")
@@ -147,8 +168,9 @@ def test_levels_reach_the_learner_by_name(desk):
     result = learn(
         "levels.csv", "--categorical", "one, group", "--drop-constant", "--standardize", method="conditional"
     )
-    assert result.settings["categorical"] == ["group"]
-    assert not result.matrix[:, result.names.index("group")].any()
+    assert result.settings["kinds"]["group"] == "categorical"
+    asked = learn("levels.csv", "--kinds", "group=u<v", "--drop", "one", method="conditional", out="asked")
+    assert asked.settings["kinds"]["group"] == "ordinal"
 
 
 def test_standardize_makes_scale_irrelevant(desk):
@@ -171,6 +193,40 @@ def test_knowledge_comes_from_a_file_and_from_options(desk):
     tiers = learn("data.csv", "--tiers", "price, size > dose > age", out="b").to_frame()
     assert tiers.loc[["dose", "age"], ["price", "size"]].to_numpy().sum() == 0
     assert tiers.loc["age", "dose"] == 0
+
+
+def test_beliefs_come_from_options_and_the_file(desk, capsys):
+    Path("known.json").write_text('{"prior": [["price", "size", 0.2]]}')
+    arguments = ["--knowledge", "known.json", "--prior", "age -> dose=0.8", "--prior", "dose->size= 9e-1", "--quiet"]
+    known = learn("data.csv", *arguments, method="conditional").settings["knowledge"]
+    assert known["prior"] == [["price", "size", 0.2], ["age", "dose", 0.8], ["dose", "size", 0.9]]
+    assert main(["learn", "data.csv", "--prior", "age->dose=0.8", "--method", "ot"]) == 2
+    assert "only the method conditional uses them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("age->dose", "'age->dose': put the number after"),
+        ("age->dose=", "put the number after"),
+        ("age->dose=much", "put the number after"),
+        ("age=0.8", "put an arrow between two columns"),
+        ("age->doze=0.8", "names 'doze', which is not a column"),
+        ("age->dose=1", "strictly between 0 and 1"),
+        ("age->dose=nan", "strictly between 0 and 1"),
+    ],
+)
+def test_beliefs_that_can_not_be_read_are_refused_in_a_line(desk, capsys, text, words):
+    assert main(["learn", "data.csv", "--prior", text, "--out", "out"]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.count("\n") == 1
+
+
+def test_a_belief_in_names_with_equals_signs_is_understood(desk):
+    table().set_axis(["a=1", "b=2", "d", "e"], axis=1).to_csv("equals.csv", index=False)
+    known = learn("equals.csv", "--prior", "a=1->b=2=0.7", "--quiet", method="conditional").settings["knowledge"]
+    assert known["prior"] == [["a=1", "b=2", 0.7]]
 
 
 def test_an_edge_of_names_with_arrows_is_understood(desk):
@@ -211,6 +267,17 @@ def test_json_is_all_that_stdout_holds(desk, capsys):
     assert all(0 <= edge["confidence"] <= 1 for edge in document["edges"])
 
 
+def test_drop_each_says_what_becomes_of_the_edges_without_a_column(desk, capsys):
+    learn("data.csv", "--json", "--drop-each", "--method", "conditional")
+    found = json.loads(capsys.readouterr().out)
+    rows = found["columns_left_out"]
+    assert {frozenset((row["cause"], row["effect"])) for row in rows} <= {
+        frozenset((edge["cause"], edge["effect"])) for edge in found["edges"]
+    }
+    turned = any(row["turned"] for row in rows)
+    assert turned == any("without one of 4 columns at a time" in warning for warning in found["warnings"])
+
+
 def test_quiet_says_nothing(desk, capsys):
     learn("data.csv", "--quiet")
     assert capsys.readouterr() == ("", "")
@@ -223,9 +290,10 @@ def test_hostile_names_are_kept_in_machine_files_and_escaped_on_the_terminal(des
         writer.writerows([HOSTILE, *data.to_numpy().tolist()])
     result = learn("[b] evil\x1b.csv")
     told = capsys.readouterr().out
-    assert list(result.names) == HOSTILE
+    trimmed = [name.strip() for name in HOSTILE]  # what a spreadsheet hides is no part of a name
+    assert list(result.names) == trimmed
     assert all(character.isprintable() or character == "\n" for character in told)
-    assert list(read_adjacency("out/graph.csv").columns) == HOSTILE
+    assert list(read_adjacency("out/graph.csv").columns) == trimmed
     with open("out/edges.csv", newline="", encoding="utf-8") as file:
         read = list(csv.reader(file))[1:]
     assert {(row[0], row[1]) for row in read} == {tuple(edge) for edge in result.edges().to_numpy()[:, :2].tolist()}
@@ -320,3 +388,108 @@ def test_options_that_conditional_does_not_know_are_refused_in_a_line(desk, caps
     for wrong in (["--noise", "loud"], ["--density", "thick"], ["--density", "-1"]):
         assert main(["learn", "data.csv", "--out", "out", *wrong]) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+# --- probabilities ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sure(desk, monkeypatch):
+    """Conditional tuning gives age -> dose 0.95 with a track record, and dose -> size 0.6 against 0.39."""
+    from dagtune import estimators
+
+    def learned(table, **_):
+        graph = np.zeros((4, 4), dtype=bool)
+        graph[0, 1] = graph[1, 2] = True
+        probability = np.zeros((4, 4))
+        probability[0, 1], probability[1, 0], probability[1, 2], probability[2, 1] = 0.95, 0.03, 0.6, 0.39
+        record = np.full((4, 4), np.nan)
+        record[0, 1] = 0.76
+        return Result(
+            table.names, {"kept": graph}, (), np.where(graph, [[0.1], [0.2], [0], [0]], np.nan), "strength: made up",
+            np.zeros((4, 4)), "it is", probability=probability, track_record=record,
+        )  # fmt: skip
+
+    monkeypatch.setattr(estimators, "conditional_tuning", learned)
+    return desk
+
+
+def test_the_terminal_tells_probabilities_the_surest_first_then_what_is_undecided(sure, capsys):
+    learn("data.csv", method="conditional")
+    told = capsys.readouterr().out
+    lines = told.splitlines()
+    where = lines.index("2 edges among 4 variables: 1 with a direction, 1 undecided")
+    assert lines[where + 1 : where + 5] == [
+        "  edge         probability  reverse  none  right on real pairs  strength",
+        "  age -> dose         0.95     0.03  0.02         3 times in 4  0.1",
+        "joined, but with an undecided direction:",
+        "  dose ? size         0.60     0.39  0.01                       0.2",
+    ]
+    assert "--bootstrap 50" in told
+
+
+def test_the_files_carry_the_probabilities(sure, capsys):
+    result = learn("data.csv", "--bootstrap", "2", "--json", method="conditional")
+    document = json.loads(capsys.readouterr().out)
+    edges = pd.read_csv("out/edges.csv")
+    numbers = ["probability", "reverse", "none", "track_record", "undecided"]
+    assert list(edges.columns) == ["cause", "effect", "strength", *numbers, "confidence", "evidence"]
+    pd.testing.assert_frame_equal(edges[["cause", "effect", "strength", *numbers]], result.edges())
+    assert (edges.confidence == 1).all()
+    assert document["undecided"] == [["dose", "size"]]
+    assert [edge["probability"] for edge in document["edges"]] == [0.95, 0.6]
+    assert [edge["track_record"] for edge in document["edges"]] == [0.76, None]
+    stored = json.loads(Path("out/graph.json").read_text())
+    assert stored["probability"] == result.probability.tolist()
+    assert stored["undecided"] == document["undecided"]
+    assert stored["track_record"][0] == [None, 0.76, None, None]
+
+
+def test_ot_gets_its_confidence_from_resamples_and_says_so(desk, capsys):
+    result = learn("data.csv")
+    assert result.resamples == 20
+    assert len(result.graphs) == 20
+    np.testing.assert_allclose(result.graphs.mean(axis=0), result.probability)
+    told = capsys.readouterr().out
+    assert "in resamples: share of 20 resamples of the rows" in told
+    assert "not how right" in told
+    assert "if the model holds" not in told + Path("out/edges.csv").read_text()
+    stored = json.loads(Path("out/graph.json").read_text())
+    assert stored["settings"]["resamples"] == 20
+    assert stored["probability"] == result.probability.tolist()
+
+
+def test_without_probabilities_nothing_is_said_of_them(desk, capsys):
+    learn("data.csv", "--bootstrap", "0")
+    told = capsys.readouterr().out
+    assert "if the model holds" not in told
+    assert "undecided" not in told
+    assert "probability" not in Path("out/edges.csv").read_text() + Path("out/graph.json").read_text()
+
+
+def test_many_undecided_pairs_are_told_in_part(desk, monkeypatch, capsys):
+    from dagtune import estimators
+
+    def learned(table, **_):
+        nothing = np.zeros((table.width, table.width), dtype=bool)
+        half = np.full(nothing.shape, 0.5)
+        return Result(table.names, {"kept": nothing}, (), half, "s", half, "it is", probability=half)
+
+    monkeypatch.setattr(estimators, "conditional_tuning", learned)
+    pd.DataFrame(np.random.default_rng(0).normal(size=(40, 9))).to_csv("wide.csv", index=False)
+    learn("wide.csv", method="conditional")
+    told = capsys.readouterr().out
+    assert told.count(" ? ") == 25
+    assert "... and 11 more" in told
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_and_the_demo_show_the_same_graph(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    names = {}
+    exec(readme.split("```python\n")[1].split("```")[0], names)
+    capsys.readouterr()
+    assert main(["learn", "--demo", "--out", "demo", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {(edge["cause"], edge["effect"]) for edge in told["edges"]} == set(names["learner"].causal_graph_.edges)

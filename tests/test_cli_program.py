@@ -17,7 +17,7 @@ import pytest
 import dagtune
 from dagtune.cli import app, main
 
-VERBS = ["learn", "audit", "compare", "simulate", "evaluate", "reproduce", "report"]
+VERBS = ["learn", "effect", "audit", "compare", "simulate", "evaluate", "reproduce", "report", "doctor"]
 PROGRAM = "import sys; from dagtune.cli import main; sys.exit(main())"
 
 
@@ -34,7 +34,9 @@ def test_without_arguments_the_program_shows_its_help(capsys):
     told = capsys.readouterr().out
     assert all(verb in told for verb in VERBS)
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"dagtune {dagtune.__version__}\n"
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == f"dagtune {dagtune.__version__}"
+    assert f"numpy {np.__version__}" in told[2]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -42,7 +44,7 @@ def test_the_help_of_a_verb_fits_a_screen_and_shows_an_example(verb, capsys, mon
     monkeypatch.setenv("COLUMNS", "100")
     assert main([verb, "--help"]) == 0
     told = capsys.readouterr().out
-    assert len(told.strip().splitlines()) <= 45
+    assert len(told.strip().splitlines()) <= 76
     assert f"dagtune {verb}" in told.split("Example", 1)[1]
 
 
@@ -150,8 +152,14 @@ SLOW_REPORT = """
 
 @pytest.mark.parametrize(
     ("before", "number"),
-    [(STUBBORN, signal.SIGINT), (SLOW_REPORT, signal.SIGINT), (STUBBORN, signal.SIGTERM)],
-    ids=["learning", "writing", "terminated"],
+    [
+        (STUBBORN, signal.SIGINT),
+        (SLOW_REPORT, signal.SIGINT),
+        (STUBBORN, signal.SIGTERM),
+        (STUBBORN, signal.SIGHUP),
+        (SLOW_REPORT, signal.SIGHUP),
+    ],
+    ids=["learning", "writing", "terminated", "terminal-closed", "terminal-closed-while-writing"],
 )
 def test_a_signal_stops_the_program_and_leaves_nothing(desk, before, number):
     program = subprocess.Popen(
@@ -196,7 +204,8 @@ def test_a_file_of_100_mb_shows_progress_while_it_is_read(tmp_path):
         file.write(",".join(f"v{j}" for j in range(20)) + "\n")
         while file.tell() < 100e6:
             file.write(block)
-    before = "from dagtune.cli import terminal; terminal._BETWEEN = 0.1"
+    # Every report, so that a fast disk can not hide them.
+    before = "from dagtune.cli import terminal; terminal._BETWEEN = 0.0"
     done = subprocess.run(
         command("audit", str(path), "--json", before=before), capture_output=True, text=True, timeout=600, check=False
     )
@@ -217,3 +226,9 @@ def test_a_file_of_100_mb_shows_progress_while_it_is_read(tmp_path):
     program.stdout.close()
     assert all("reading big.csv" in line for line in lines)
     assert not Path(tmp_path / "out").exists()
+
+
+def test_the_command_is_a_module_too():
+    done = subprocess.run([sys.executable, "-m", "dagtune", "--version"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("dagtune ")

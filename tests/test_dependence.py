@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dagtune
+from dagtune import OptimalTuning
 from dagtune.engine import dependence
 from dagtune.engine.dependence import dependence_blocks, independence_pvalues, measure_dependence
 from dagtune.engine.independence import NullMoments, hsic, hsic_test
 from dagtune.engine.kernels import KERNELS
+from dagtune.engine.packed import with_second
 from dagtune.validation import InputError
 from oracles import hsic_by_trace, kernel_matrix
 
@@ -184,7 +186,7 @@ def test_auto_says_which_path_and_why():
     rng = np.random.default_rng(4)
     few = measure_dependence(rng.normal(size=(20, 3)))
     assert few.engine == "dense"
-    assert "against" in few.reason
+    assert "so small a table" in few.reason
     many = measure_dependence(rng.normal(size=(3000, 6)))
     assert many.engine == "lowrank"
     assert "on the dense path" in many.reason
@@ -430,3 +432,36 @@ def test_bad_input_is_refused_with_the_column_and_the_cure(call, words):
 def test_the_engine_stands_at_the_front_door():
     assert dagtune.hsic is hsic
     assert dagtune.measure_dependence is measure_dependence
+
+
+def test_pairs_that_are_held_once_are_those_of_the_whole_array(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 7))
+    X[:, 3:] += np.tanh(X[:, :4])
+    whole = dependence.measure_dependence(X)
+    monkeypatch.setitem(dependence.MAX_WIDTH, 2, 5)
+    half = with_second(dependence.measure_dependence(X), 10**6).second
+    np.testing.assert_array_equal(np.stack([half[i] for i in range(7)]), whole.second)
+    np.testing.assert_array_equal(half[3, 2], whole.second[3, 2])
+    np.testing.assert_array_equal(half[3, 2, np.array([0, 5])], whole.second[3, 2, [0, 5]])
+    for axes in ((1, 2), (0, 2)):
+        np.testing.assert_allclose(half.sum(axis=axes), whole.second.sum(axis=axes), rtol=1e-12)
+    with pytest.raises(InputError, match="only memory='1000 B' is allowed"):
+        with_second(dependence.measure_dependence(X), 1000)
+
+
+@pytest.mark.parametrize("preset", ["paper", "released"])
+def test_more_variables_than_are_held_whole_give_the_same_graph(monkeypatch, preset):
+    X = np.random.default_rng(1).normal(size=(150, 8))
+    X[:, 4:] += np.tanh(X[:, :4]) + np.tanh(X[:, [1, 2, 3, 0]])
+    how = {"preset": preset, "solver": "exact", "threads": 1}
+    whole = OptimalTuning(**how).fit(X).result_
+    monkeypatch.setitem(dependence.MAX_WIDTH, 2, 5)
+    half = OptimalTuning(**how).fit(X).result_
+    assert whole.changes == half.changes
+    assert (whole.matrix == half.matrix).all()
+
+
+def test_two_threads_do_not_make_the_engine_take_the_dearer_path():
+    X = np.random.default_rng(0).normal(size=(400, 20))
+    X[:, 1:] += np.tanh(X[:, :-1])
+    assert {dependence.measure_dependence(X, threads=threads).engine for threads in (1, 2)} == {"lowrank"}

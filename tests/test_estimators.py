@@ -1,5 +1,9 @@
 """The scikit-learn face: its own checks, names in and names out, clones and pipelines."""
 
+import inspect
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +18,7 @@ from dagtune.estimators import ConditionalTuning, OptimalTuning
 from dagtune.graph import is_dag
 from dagtune.ot.algorithm import optimal_tuning
 from dagtune.progress import TimeLimitError
+from dagtune.tables import read_table
 from dagtune.validation import InputError
 
 
@@ -59,14 +64,48 @@ def test_the_estimator_adds_nothing_to_the_function(table):
     assert learner.result_.changes == optimal_tuning(table, **options).changes
 
 
+def assert_the_others_read(names):
+    """What the learning function does not take says how the table is read, or joins the knowledge."""
+    assert names <= {*inspect.signature(read_table).parameters, "standardize", "roots"}
+
+
 def test_every_parameter_reaches_the_learner():
     """An option that nobody reads is a defect: the two signatures name the same things."""
-    import inspect
+    theirs = {name: p.default for name, p in inspect.signature(optimal_tuning).parameters.items()}
+    del theirs["X"], theirs["rng"]
+    ours = OptimalTuning().get_params()
+    assert ours.pop("random_state") is None
+    assert {name: ours[name] for name in theirs} == theirs
+    assert_the_others_read(set(ours) - set(theirs))
 
-    theirs = set(inspect.signature(optimal_tuning).parameters) - {"X", "rng"}
-    assert set(OptimalTuning().get_params()) - {"random_state"} == theirs
-    defaults = {name: p.default for name, p in inspect.signature(optimal_tuning).parameters.items() if name in theirs}
-    assert {name: value for name, value in OptimalTuning().get_params().items() if name != "random_state"} == defaults
+
+@pytest.mark.parametrize("kind", [OptimalTuning, ConditionalTuning])
+def test_options_of_reading_reach_the_table(kind, table, tmp_path):
+    """Each makes a file readable that is not so without it, and the graph is that of the plain table."""
+    plain = kind(random_state=0).fit(table).adjacency_matrix_
+    odd = table.assign(extra="gone", more="too").to_csv(sep="|", decimal=",", index=False)
+    (tmp_path / "t.csv").write_bytes(odd.encode("utf-16-le"))
+    how = {"sep": "|", "decimal": ",", "encoding": "utf-16-le", "header": True, "drop": ["extra", "more"]}
+    pd.testing.assert_frame_equal(kind(random_state=0, **how).fit(tmp_path / "t.csv").adjacency_matrix_, plain)
+    wide = table.assign(extra="gone")
+    pd.testing.assert_frame_equal(kind(random_state=0, columns=list(table)).fit(wide).adjacency_matrix_, plain)
+    scaled = (table - table.mean()) / table.std(ddof=0)
+    pd.testing.assert_frame_equal(
+        kind(random_state=0, standardize=True).fit(7 * table).adjacency_matrix_,
+        kind(random_state=0).fit(scaled).adjacency_matrix_,
+    )
+    confidence = kind(random_state=0, drop="extra", standardize=True).bootstrap(wide, 2)
+    assert list(confidence.probability) == list(table)
+
+
+@pytest.mark.parametrize("kind", [OptimalTuning, ConditionalTuning])
+def test_roots_have_no_causes(kind, table):
+    for root in table:
+        learner = kind(random_state=0, roots=root).fit(table)
+        assert learner.adjacency_matrix_[root].sum() == 0
+        assert learner.result_.settings["knowledge"]["roots"] == [root]
+    with pytest.raises(InputError, match="gives the root 'cause' a cause"):
+        kind(roots="cause", knowledge={"required": [["effect", "cause"]]}).fit(table)
 
 
 def test_clones_and_pipelines_learn_the_same(table):
@@ -107,6 +146,14 @@ def test_columns_that_are_numbers_become_texts():
     assert list(OptimalTuning().fit(X).adjacency_matrix_) == ["10", "20", "30"]
 
 
+def test_the_paper_s_learner_refuses_beliefs_in_fit_and_bootstrap(table):
+    learner = OptimalTuning(knowledge={"prior": [["cause", "effect", 0.8]]})
+    with pytest.raises(InputError, match=r"OptimalTuning can't use beliefs.*only ConditionalTuning"):
+        learner.fit(table)
+    with pytest.raises(InputError, match="OptimalTuning can't use beliefs"):
+        learner.bootstrap(table, 2, n_jobs=1)
+
+
 # --- ConditionalTuning ----------------------------------------------------------------------------------------------
 
 
@@ -126,18 +173,18 @@ def test_the_conditional_learner_has_the_same_face(table):
 
 
 def test_every_parameter_reaches_the_conditional_learner():
-    import inspect
-
     theirs = {name: p.default for name, p in inspect.signature(conditional_tuning).parameters.items()}
     del theirs["X"], theirs["rng"]
     ours = ConditionalTuning().get_params()
     assert ours.pop("random_state") is None
-    assert ours == theirs
+    assert {name: ours[name] for name in theirs} == theirs
+    assert_the_others_read(set(ours) - set(theirs))
 
 
 def test_the_conditional_estimator_adds_nothing_to_the_function(table):
     options = {"noise": "free", "density": "dense", "bags": 2, "knowledge": {"required": [["effect", "cause"]]}}
-    learner = ConditionalTuning(**options, random_state=3, threads=1).fit(table)
+    with pytest.warns(FutureWarning, match="bags"):
+        learner = ConditionalTuning(**options, random_state=3, threads=1).fit(table)
     direct = conditional_tuning(table, **options, rng=3, threads=1)
     assert learner.result_.changes == direct.changes
     assert learner.result_.order == direct.order
@@ -156,7 +203,19 @@ def test_conditional_clones_learn_the_same_and_parameters_can_be_set(table):
 
 @pytest.mark.parametrize("random_state", [7, np.random.RandomState(7), np.random.default_rng(7), None])
 def test_any_kind_of_random_state_will_do_for_the_conditional_learner(table, random_state):
-    assert is_dag(ConditionalTuning(random_state=random_state, bags=1).fit(table).adjacency_matrix_)
+    assert is_dag(ConditionalTuning(random_state=random_state).fit(table).adjacency_matrix_)
+
+
+def test_bags_are_deprecated_but_work_and_no_other_parameter_warns(table):
+    with pytest.warns(FutureWarning, match=r"bags is deprecated.*only adds resamples") as told:
+        found = ConditionalTuning(random_state=0, threads=1, bags=1).fit(table)
+    assert [Path(str(one.filename)).name for one in told if one.category is FutureWarning] == [Path(__file__).name]
+    assert found.result_.probability.shape == (3, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        ConditionalTuning(random_state=0, threads=1, density="sparse", noise="free").fit(table)
+    with pytest.raises(InputError, match="bags must be a whole number"):
+        ConditionalTuning(bags="3").fit(table)
 
 
 def test_the_conditional_learner_can_be_bootstrapped(table):
@@ -173,7 +232,9 @@ def test_the_conditional_learner_can_be_bootstrapped(table):
 def test_why_of_the_conditional_learner_needs_a_fit_and_then_tells(table):
     with pytest.raises(NotFittedError):
         ConditionalTuning().why("cause", "effect")
-    assert "log variance" in ConditionalTuning(random_state=0).fit(table).why("cause", "effect")
+    told = ConditionalTuning(random_state=0).fit(table).why("cause", "effect")
+    assert "likely orders in which the cause comes first" in told
+    assert "if the model holds" in told
 
 
 def test_the_conditional_learner_reads_paths_and_drops_constants_when_asked(table, tmp_path):

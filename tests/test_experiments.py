@@ -241,6 +241,19 @@ def test_a_second_runner_in_the_same_folder_is_refused(tmp_path):
         pass  # the refusal leaves no lock behind
 
 
+@pytest.mark.parametrize("name", ["results.jsonl", "results.torn"])
+def test_a_link_that_somebody_has_put_in_the_folder_is_not_written_through(tmp_path, name):
+    target, folder = tmp_path / "mine", tmp_path / "run"
+    target.write_text('{"torn')
+    folder.mkdir()
+    if name == "results.torn":
+        (folder / "results.jsonl").write_text('{"torn')
+    (folder / name).symlink_to(target)
+    with pytest.raises(OSError, match="symbolic link"), Store(folder):
+        pass
+    assert target.read_text() == '{"torn'
+
+
 def test_a_write_that_the_disk_cuts_short_leaves_nothing(tmp_path, monkeypatch):
     real = os.write
     with Store(tmp_path) as store:

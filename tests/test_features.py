@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dagtune.engine.expansions import Sample, expand
+from dagtune.engine.expansions import FINE, USUAL, Sample, expand
 from dagtune.engine.features import TOLERANCE, JointColumn, SumColumn, compress
 from dagtune.engine.kernels import KERNELS, bandwidth_of
 
@@ -19,7 +19,7 @@ SMOOTH = ["gaussian", "sigmoid", "rational-quadratic"]
 def column_of(x, kernel, *, centred=True, fine=False):
     bandwidth = bandwidth_of(x, "median") if KERNELS[kernel].takes_bandwidth else 1.0
     sample = Sample(bandwidth, x.min(), x.max(), np.abs(x).min(), x)
-    expansion = expand(KERNELS[kernel], sample, centred=centred, fine=fine)
+    expansion = expand(KERNELS[kernel], sample, centred=centred, error=FINE if fine else USUAL)
     assert expansion is not None
     return SumColumn((0,), sample.origin(KERNELS[kernel]), bandwidth, expansion)
 
@@ -75,7 +75,7 @@ def test_an_expansion_is_the_kernel_within_its_error(reach, seed):
     for kernel in SMOOTH:
         sample = Sample(1.0, x.min(), x.max(), np.abs(x).min(), x)
         for fine in (False, True):
-            expansion = expand(KERNELS[kernel], sample, centred=False, fine=fine)
+            expansion = expand(KERNELS[kernel], sample, centred=False, error=FINE if fine else USUAL)
             column = SumColumn((0,), sample.origin(KERNELS[kernel]), 1.0, expansion)
             phi = phi_of(column, x[None, :])
             total, gram, left_out = column.moments(x[None, :])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dagtune import files
-from dagtune.files import remove_unfinished, whole_file, whole_folder, write_whole
+from dagtune.files import held, remove_unfinished, whole_file, whole_folder, whole_path, write_whole
 from dagtune.report import write_report
 from dagtune.report.reproduction import write_reproduction
 from dagtune.result import Result
@@ -58,11 +58,12 @@ def test_a_link_under_the_temporary_name_is_not_followed(tmp_path, monkeypatch):
     """Nobody can guess the name; if somebody did, the file is still not written through his link."""
     monkeypatch.setattr(files.secrets, "token_hex", lambda count: "guessed")
     (tmp_path / "target").write_text("mine")
+    guessed = tmp_path / f".dagtune-{files._machine()}-{os.getpid()}-guessed.part"
     for write in (write_whole, lambda path, text: whole_folder(path).__enter__()):
-        (tmp_path / ".dagtune-guessed.part").symlink_to(tmp_path / "target")
+        guessed.symlink_to(tmp_path / "target")
         with pytest.raises(FileExistsError):
             write(tmp_path / "new", "theirs")
-        (tmp_path / ".dagtune-guessed.part").unlink(missing_ok=True)
+        guessed.unlink(missing_ok=True)
     assert (tmp_path / "target").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["target"]
 
@@ -118,6 +119,27 @@ def test_a_disk_that_is_really_full_leaves_the_earlier_file(tmp_path):
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
 
 
+def test_what_another_library_writes_comes_whole_or_not_at_all_and_through_no_link(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "out").symlink_to("mine")
+    (tmp_path / "out.part").symlink_to("mine")
+    with whole_path(tmp_path / "out") as part:
+        part.write_text("whole")
+        assert (tmp_path / "out").read_text() == "mine"
+    assert (tmp_path / "out").read_text() == "whole"
+    assert (tmp_path / "mine").read_text() == "mine"
+
+    def fail():
+        with whole_path(tmp_path / "out") as half:
+            half.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (tmp_path / "out").read_text() == "whole"
+    assert {path.name for path in tmp_path.iterdir()} == {"mine", "out", "out.part"}
+
+
 def test_nothing_is_seen_before_the_block_ends(tmp_path):
     with whole_file(tmp_path / "file", "w", encoding="utf-8", newline="") as file:
         file.write("line\n")
@@ -144,3 +166,54 @@ def test_in_a_folder_that_is_there_other_files_stay(tmp_path):
     with whole_folder(tmp_path) as part:
         write_whole(part / "ours", "new")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"mine": "mine", "ours": "new"}
+
+
+def test_what_a_killed_program_left_is_swept_by_the_next_and_nothing_else(tmp_path):
+    """Also in a folder that is replaced; a living program's part, another machine's, a link and a namesake stay."""
+    code = (
+        "import os, signal, sys\n"
+        "from dagtune.files import whole_folder, write_whole\n"
+        "with whole_folder(sys.argv[1]) as part:\n"
+        "    write_whole(part / 'file', 'half')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    for out in (tmp_path / "new", tmp_path):
+        done = subprocess.run([sys.executable, "-c", code, str(out)], check=False)
+        assert done.returncode == -9
+    dead = [path for path in tmp_path.iterdir() if path.name.endswith(".part")]
+    assert len(dead) == 1  # the second has swept what the first left
+    gone = dead[0].name.split("-")[2]
+    stay = {
+        f".dagtune-{files._machine()}-{os.getpid()}-{'0' * 16}.part",
+        f".dagtune-{'0' * 8}-{gone}-{'0' * 16}.part",
+        f".dagtune-{files._machine()}-{gone}-mine.part",
+    }
+    for name in stay:
+        (tmp_path / name).write_text("")
+    link = tmp_path / f".dagtune-{files._machine()}-{gone}-{'1' * 16}.part"
+    link.symlink_to(tmp_path)
+    write_whole(tmp_path / "file", "new")
+    assert {path.name for path in tmp_path.iterdir()} == {"file", link.name, *stay}
+
+
+def test_a_place_is_held_by_one_program_at_a_time_and_free_when_it_dies(tmp_path):
+    code = (
+        "import sys, time\n"
+        "from dagtune.files import held\n"
+        "with held(sys.argv[1]):\n"
+        "    print('held', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    (tmp_path / "link").symlink_to("out")
+    other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "held\n"
+    for name in ("out", "link"):
+        with pytest.raises(BlockingIOError), held(tmp_path / name):
+            pass
+    with held(tmp_path / "elsewhere"):
+        pass
+    other.kill()
+    other.wait()
+    other.stdout.close()
+    with held(tmp_path / "out"):
+        pass

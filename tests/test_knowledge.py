@@ -44,6 +44,29 @@ def test_tiers_forbid_every_edge_from_later_to_earlier_and_nothing_else():
         ({"tiers": ["ab"]}, "lists of names, but one entry is 'ab'"),
         ({"requires": [["a", "b"]]}, "unknown knowledge entry 'requires'.*did you mean 'required'"),
         (["a"], "knowledge must be a mapping"),
+        ({"prior": {("a", "b"): 0.8}, "required": [["a", "b"]]}, "belief in 'a' -> 'b', which is required"),
+        ({"prior": {("b", "a"): 0.8}, "required": [["a", "b"]]}, "'b' -> 'a'.*because its reverse is required"),
+        ({"prior": {("a", "b"): 0.8}, "forbidden": [["a", "b"]]}, "belief in 'a' -> 'b', which is forbidden"),
+        (
+            {"prior": {("b", "a"): 0.8}, "tiers": [["a"], ["b"]]},
+            "belief in 'b' -> 'a', which is ruled out by the tiers",
+        ),
+        ({"prior": {("a", "a"): 0.8}}, "prior edge 'a' -> 'a' leads from a node to itself"),
+        ({"prior": [["a", "b", 0.8], ["a", "b", 0.3]]}, "two beliefs in 'a' -> 'b', 0.8 and 0.3"),
+        (
+            {"prior": {("a", "b"): 1}},
+            "'a' -> 'b' must be .* strictly between 0 and 1, not 1: .* make the edge required",
+        ),
+        ({"prior": {("a", "b"): 0.0}}, "strictly between 0 and 1, not 0.0: .* make the edge forbidden"),
+        ({"prior": {("a", "b"): -2}}, "strictly between 0 and 1, not -2$"),
+        ({"prior": {("a", "b"): float("nan")}}, "strictly between 0 and 1, not nan"),
+        ({"prior": {("a", "b"): "0.8"}}, "strictly between 0 and 1, not '0.8'"),
+        ({"prior": {("a", "b"): True}}, "strictly between 0 and 1, not True"),
+        ({"prior": {"a->b": 0.8}}, "one key is 'a->b'"),
+        ({"prior": [["a", "b"]]}, "list of .cause, effect, p., but one entry is .'a', 'b'."),
+        ({"prior": ["abc"]}, "but one entry is 'abc'"),
+        ({"prior": "abc"}, "not 'abc'"),
+        ({"prior": 0.8}, "not 0.8"),
     ],
 )
 def test_contradictions_are_refused_with_the_names(knowledge, words):
@@ -51,17 +74,22 @@ def test_contradictions_are_refused_with_the_names(knowledge, words):
         Knowledge.of(knowledge)
 
 
-@pytest.mark.parametrize("entry", [{"required": [["rian", "wet"]]}, {"tiers": [["rian"]]}])
+@pytest.mark.parametrize(
+    "entry", [{"required": [["rian", "wet"]]}, {"tiers": [["rian"]]}, {"prior": [["rian", "wet", 0.8]]}]
+)
 def test_unknown_names_are_refused_with_a_guess(entry):
     with pytest.raises(InputError, match="uses 'rian', which is not a column; did you mean 'rain'"):
         Knowledge.of(entry).matrices(NAMES)
+    with pytest.raises(InputError, match="'rian', which is not a column"):
+        Knowledge.of(entry).beliefs(NAMES)
 
 
 def test_a_file_says_the_same_as_the_object(tmp_path):
-    known = Knowledge([("rain", "wet")], [("wet", "sprinkler")], [["rain"], ["slippery"]])
+    known = Knowledge([("rain", "wet")], [("wet", "sprinkler")], [["rain"], ["slippery"]], {("wet", "slippery"): 0.8})
     (tmp_path / "k.json").write_text(json.dumps(known.as_mapping()))
     (tmp_path / "k.toml").write_text(
         'required = [["rain", "wet"]]\nforbidden = [["wet", "sprinkler"]]\ntiers = [["rain"], ["slippery"]]\n'
+        'prior = [["wet", "slippery", 0.8]]\n'
     )
     assert Knowledge.of(tmp_path / "k.json") == known
     assert Knowledge.of(str(tmp_path / "k.toml")) == known
@@ -80,7 +108,7 @@ def test_a_file_that_can_not_be_read_is_refused_with_its_name(tmp_path, name, te
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=words):
         Knowledge.from_file(tmp_path / name)
-    with pytest.raises(InputError, match=r"no knowledge file.*absent.toml"):
+    with pytest.raises(InputError, match=r"no file of knowledge.*absent.toml"):
         Knowledge.from_file(tmp_path / "absent.toml")
 
 
@@ -102,6 +130,39 @@ def test_required_edges_are_accepted_exactly_when_some_order_of_the_names_fits_t
 def test_knowing_nothing_is_false():
     assert not Knowledge.of(None)
     assert Knowledge(forbidden=[("a", "b")])
+    assert Knowledge(prior={("a", "b"): 0.5})
+
+
+def test_beliefs_are_log_odds_of_their_edges_and_nothing_else():
+    known = Knowledge(prior={("rain", "wet"): 0.8, ("sprinkler", "wet"): 0.5, ("wet", "slippery"): 1e-9})
+    odds = known.beliefs(NAMES)
+    assert np.exp(odds[0, 1]) == pytest.approx(4)
+    assert np.exp(odds[1, 2]) == pytest.approx(1e-9)
+    odds[0, 1] = odds[1, 2] = 0
+    np.testing.assert_array_equal(odds, np.zeros((4, 4)))
+    assert not Knowledge(required=[("rain", "wet")]).beliefs(NAMES).any()
+    assert not np.any(known.matrices(NAMES))
+    assert not known.before(NAMES).any()
+
+
+def test_a_belief_turned_round_has_the_opposite_log_odds():
+    for p in (0.1, 0.25, 0.999):
+        forth, back = (Knowledge(prior=[["a", "b", q]]).beliefs("ab")[0, 1] for q in (p, 1 - p))
+        assert forth == pytest.approx(-back)
+
+
+def test_beliefs_survive_as_a_mapping_of_plain_values():
+    known = Knowledge(prior=[("a", "b", np.float64(0.8)), ("a", "b", 0.8)])
+    told = json.loads(json.dumps(known.as_mapping()))
+    assert told["prior"] == [["a", "b", 0.8]]
+    assert Knowledge.of(told) == known != Knowledge()
+
+
+def test_a_learner_that_can_not_use_beliefs_says_so():
+    known = Knowledge(required=[("a", "c")])
+    assert known.without_beliefs("it") is known
+    with pytest.raises(InputError, match=r"it can't use beliefs .*'a' -> 'b' with 0.8.* only ConditionalTuning"):
+        Knowledge(prior={("a", "b"): 0.8}).without_beliefs("it")
 
 
 EDGES = st.lists(

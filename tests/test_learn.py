@@ -11,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagtune.engine.dependence import measure_dependence
-from dagtune.graph import complete, find_cycle, is_dag
+from dagtune.graph import complete, is_dag
 from dagtune.metrics import aupr, sid
 from dagtune.ot.algorithm import ASSUMPTIONS, gaining_share, optimal_tuning
+from dagtune.ot.cycles import formalize
 from dagtune.ot.losses import pair_vector
-from dagtune.ot.tuning import add_edges, delete_edges, formalize
+from dagtune.ot.optimal import select_skeleton
+from dagtune.ot.ties import tie_ranks
+from dagtune.ot.tuning import add_edges, delete_edges
 from dagtune.result import replay
 from dagtune.simulate import random_dag, sample
 from dagtune.validation import InputError
@@ -94,7 +97,7 @@ def check_any_table(data):
     chosen = data.draw(options(X.shape[1]))
     result = optimal_tuning(X, **chosen)
     assert is_dag(result.matrix)
-    np.testing.assert_array_equal(replay(result.graphs[result.phases[0]], result.changes, result.names), result.matrix)
+    np.testing.assert_array_equal(replay(result.history[result.phases[0]], result.changes, result.names), result.matrix)
     again = optimal_tuning(X, **chosen)
     np.testing.assert_array_equal(again.matrix, result.matrix)
     assert again.changes == result.changes
@@ -127,10 +130,11 @@ def test_the_phases_are_those_of_algorithm_one_run_by_loops_on_dense_numbers(ker
     dense = dense_dependence(X, kernel)
     result = optimal_tuning(X, kernel=kernel)
     state = delete_by_loops(~np.eye(5, dtype=bool), dense)
-    added = add_by_loops(state, dense)
+    ranks = tie_ranks(dense.first, dense.second).tolist()
+    added = add_by_loops(state, dense, ranks)
     np.testing.assert_array_equal(result.after("deletion"), state == 1)
     np.testing.assert_array_equal(result.after("addition"), added)
-    np.testing.assert_array_equal(result.after("formalization"), formalize_by_cycles(added, dense, find_cycle))
+    np.testing.assert_array_equal(result.after("formalization"), formalize_by_cycles(added, dense, ranks))
 
 
 def dense_dependence(X, kernel):
@@ -181,69 +185,77 @@ def test_released_tanh_data_give_the_published_sid_at_twenty_variables():
     assert by_variance < found
 
 
-@given(st.integers(0, 2**32), st.integers(3, 7))
-@settings(max_examples=100)
-def test_deletion_permutes_with_the_columns(seed, d):
-    """Marks hide nothing, so the order of the triples plays no part. Addition and formalization: see below."""
-    rng = np.random.default_rng(seed)
-    dependence = random_dependence(d, rng)
-    graph = ~np.eye(d, dtype=bool)
-    order = rng.permutation(d)
-    kept, _, _ = delete_edges(graph, dependence)
-    np.testing.assert_array_equal(delete_edges(graph, permuted(dependence, order))[0], kept[np.ix_(order, order)])
-
-
-def share_that_permutes(trial, trials=200):
-    """Share of random permutations of the columns under which ``trial`` permutes with them."""
-    rng = np.random.default_rng(0)
-    return np.mean([trial(rng) for _ in range(trials)])
-
-
 def permuted(dependence, order):
     return Measured(dependence.first[np.ix_(order, order)], dependence.second[np.ix_(order, order, order)])
 
 
-def random_numbers(rng, d=6):
+@given(st.integers(0, 2**32), st.integers(3, 7))
+@settings(max_examples=100)
+def test_every_step_permutes_with_the_columns(seed, d):
+    """Addition and formalization once took what came first in the order of the columns."""
+    rng = np.random.default_rng(seed)
     first, second = rng.random((d, d)), 1.2 * rng.random((d, d, d))
-    return Measured(np.maximum(first, first.T), np.maximum(second, second.transpose(0, 2, 1)))
+    dependence = Measured(np.maximum(first, first.T), np.maximum(second, second.transpose(0, 2, 1)))
+    order = rng.permutation(d)
+    graph = ~np.eye(d, dtype=bool)
+    steps = (
+        lambda numbers: select_skeleton(numbers.first, n_pairs=0.4),
+        lambda numbers: select_skeleton(numbers.first, penalty=5.0),
+        lambda numbers: delete_edges(graph, numbers)[0],
+        lambda numbers: add_edges(~graph & False, numbers)[0],
+        lambda numbers: formalize(graph, numbers)[0],
+    )
+    for step in steps:
+        np.testing.assert_array_equal(step(permuted(dependence, order)), step(dependence)[np.ix_(order, order)])
 
 
-def test_how_often_addition_permutes_with_the_columns():
-    """A pair is added when neither edge is there yet, so which of several eligible pairs comes first decides."""
-
-    def trial(rng):
-        dependence, order = random_numbers(rng), rng.permutation(6)
-        empty = np.zeros((6, 6), dtype=bool)
-        there = add_edges(empty, permuted(dependence, order))[0]
-        return np.array_equal(there, add_edges(empty, dependence)[0][np.ix_(order, order)])
-
-    assert 0.0 < share_that_permutes(trial) < 0.1  # 0.025 when this was written
-
-
-def test_how_often_formalization_permutes_with_the_columns():
-    """Of several shortest cycles the lexicographically first goes first, and that changes the parents of others."""
-
-    def trial(rng):
-        dependence, order = random_numbers(rng), rng.permutation(6)
-        full = ~np.eye(6, dtype=bool)
-        there = formalize(full, permuted(dependence, order))[0]
-        return np.array_equal(there, formalize(full, dependence)[0][np.ix_(order, order)])
-
-    assert 0.1 < share_that_permutes(trial) < 0.4  # 0.23
+@pytest.mark.parametrize("kernel", ["gaussian", "sigmoid"])
+@pytest.mark.parametrize("model", ["tanh", "mlp-tanh"])
+def test_the_whole_result_permutes_with_the_columns(kernel, model):
+    """Failed in two of three tables before ties were broken by values."""
+    for seed in range(8):
+        X = sample(random_dag(8, 20, rng=seed), model, 100, "released", rng=seed + 1000).to_numpy()
+        order = np.random.default_rng(seed).permutation(8)
+        here = optimal_tuning(X, kernel=kernel, threads=1).matrix[np.ix_(order, order)]
+        np.testing.assert_array_equal(here, optimal_tuning(X[:, order], kernel=kernel, threads=1).matrix)
 
 
-def test_how_often_the_whole_result_permutes_with_the_columns():
-    """On released Tanh data, d = 10: most edges keep their direction, but only some whole graphs are the same."""
-    same, agree = [], []
-    for seed in range(20):
-        X = sample(random_dag(10, 40, rng=seed), "tanh", 100, "released", rng=seed + 1000).to_numpy()
-        order = np.random.default_rng(seed).permutation(10)
-        here = optimal_tuning(X, kernel="sigmoid", threads=1).matrix[np.ix_(order, order)]
-        there = optimal_tuning(X[:, order], kernel="sigmoid", threads=1).matrix
-        same.append(np.array_equal(here, there))
-        agree.append((here & there).sum() / (here | there).sum())
-    assert 0.1 < np.mean(same) < 0.5  # 0.3 when this was written
-    assert np.mean(agree) > 0.9  # 0.935
+def test_of_two_columns_values_choose_the_direction_not_their_places_or_names():
+    rng = np.random.default_rng(0)
+
+    def learned(X):
+        (edge,) = optimal_tuning(X).edges()[["cause", "effect"]].to_numpy().tolist()
+        return edge
+
+    for _ in range(10):
+        X = pd.DataFrame({"a": rng.exponential(size=40), "b": rng.normal(size=40)})
+        assert learned(X) == learned(X[["b", "a"]]) == learned(X.rename(columns={"a": "b", "b": "a"}))[::-1]
+
+
+def test_of_equal_pairs_values_choose_who_enters_the_skeleton():
+    """Pairs (0, 1) and (2, 3) are equal; the HSIC of the columns with themselves is not."""
+    first = np.full((4, 4), 0.1)
+    np.fill_diagonal(first, [1.0, 0.9, 0.8, 0.7])
+    first[0, 1] = first[1, 0] = first[2, 3] = first[3, 2] = 0.5
+    here = select_skeleton(first, n_pairs=1)
+    assert here.sum() == 2
+    for order in ([2, 3, 0, 1], [3, 1, 0, 2]):
+        there = select_skeleton(first[np.ix_(order, order)], n_pairs=1)
+        np.testing.assert_array_equal(there, here[np.ix_(order, order)])
+
+
+def test_the_result_warns_where_the_scale_of_a_column_matters():
+    X = sample(random_dag(6, 8, rng=0), "tanh", 100, "released", rng=1).to_numpy()
+    scaled = X * np.array([1, 1000, 1, 1, 1, 1])
+    assert not np.array_equal(optimal_tuning(X).matrix, optimal_tuning(scaled).matrix)
+    assert any("times as much as" in warning for warning in optimal_tuning(scaled).warnings)
+
+
+def test_the_released_preset_says_that_the_order_of_the_columns_matters():
+    X = sample(random_dag(4, 4, rng=0), "tanh", 60, "released", rng=1)
+    told = optimal_tuning(X, preset="released", rng=0, solver_options={"steps": 2}).warnings
+    assert any("order of the columns" in warning for warning in told)
+    assert not any("order of the columns" in warning for warning in optimal_tuning(X).warnings)
 
 
 def test_two_columns_are_enough():
@@ -257,17 +269,17 @@ def test_the_released_preset_starts_upper_triangular_with_the_scripts_bandwidth(
     X = sample(random_dag(6, 8, rng=0), "tanh", 80, "released", rng=1)
     result = optimal_tuning(X, preset="released", rng=0, solver_options={"steps": 50})
     assert result.phases == ("optimal", "deletion", "addition", "two-cycles", "formalization")
-    assert not np.tril(result.graphs["optimal"]).any()
+    assert not np.tril(result.history["optimal"]).any()
     assert result.settings["bandwidth"] == "unit"
     np.testing.assert_allclose(result.opening, measure_dependence(X, bandwidth="unit").first)
-    resolved = result.graphs["two-cycles"]
+    resolved = result.history["two-cycles"]
     assert not (resolved & resolved.T).any()
 
 
 def test_the_seed_decides_the_released_skeleton():
     X = sample(random_dag(6, 8, rng=0), "tanh", 80, "released", rng=1)
     first = [
-        optimal_tuning(X, preset="released", rng=s, solver_options={"steps": 5}).graphs["optimal"] for s in (0, 0, 1)
+        optimal_tuning(X, preset="released", rng=s, solver_options={"steps": 5}).history["optimal"] for s in (0, 0, 1)
     ]
     np.testing.assert_array_equal(first[0], first[1])
     assert (first[0] != first[2]).any()
@@ -306,7 +318,7 @@ def test_alpha_keeps_the_pairs_the_independence_test_rejects():
     result = optimal_tuning(X, alpha=0.05)
     rejected = measure_dependence(X).pvalues() <= 0.05
     np.fill_diagonal(rejected, False)
-    np.testing.assert_array_equal(result.graphs["optimal"], rejected)
+    np.testing.assert_array_equal(result.history["optimal"], rejected)
     assert 0 < pair_vector(rejected).sum() < 15
 
 

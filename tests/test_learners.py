@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from typer.testing import CliRunner
 
 import dagtune
@@ -17,15 +18,17 @@ from dagtune import simulate as library
 from dagtune.baselines import BASELINES, CHANCE, EXTERNAL, Baseline, register_baseline, run
 from dagtune.cli import app, main, simulate
 from dagtune.cli.methods import method_names
-from dagtune.conditional.algorithm import DENSITIES
-from dagtune.conditional.attempts import NOISES
-from dagtune.engine.kernels import KERNELS
+from dagtune.conditional.algorithm import DENSITIES, NOISES
+from dagtune.engine.kernels import BANDWIDTH_RULES, KERNELS
 from dagtune.estimators import ConditionalTuning
 from dagtune.experiments import METHODS, Cell, latest, read_results, reproduce
 from dagtune.experiments.cells import work_key
 from dagtune.learners import LEARNERS, Learner, offered, options_by_name, register_learner
 from dagtune.methods import Option
 from dagtune.ot.algorithm import PRESETS
+from dagtune.ot.cycles import SCORES
+from dagtune.ot.optimal import SOLVERS
+from dagtune.ot.tuning import READINGS
 from dagtune.report.content import _rerun
 from dagtune.validation import InputError
 
@@ -54,7 +57,7 @@ class Chain(BaseEstimator):
         d = X.shape[1]
         graph = np.eye(d, k=1 if self.way == "forwards" else -1, dtype=bool)
         self.result_ = Result(
-            names=tuple(X.columns), graphs={"only": graph}, changes=(), strength=np.where(graph, 1.0, np.nan),
+            names=tuple(X.columns), history={"only": graph}, changes=(), strength=np.where(graph, 1.0, np.nan),
             strength_words="strength: 1", opening=np.ones((d, d)), opening_words="it is",
             settings={"learner": "toy-chain", "way": self.way, "seed": self.random_state},
         )
@@ -104,9 +107,10 @@ def invoke(*arguments):
 
 def test_a_learner_a_baseline_and_a_kernel_from_outside_work_in_every_command(outside):
     told = invoke("learn", "--help")
-    assert "conditional|ot|toy" in told
+    assert "conditional or ot or toy" in " ".join(told.replace("│", " ").split())
     assert "toy is a chain" in told
-    assert "toy: forwards or backwards." in told
+    assert "Method, toy only" in told
+    assert "forwards or backwards." in told
     learned = json.loads(
         invoke("learn", "data.csv", "--method", "toy", "--way", "backwards", "--bootstrap", "2", "--json")
     )
@@ -184,6 +188,39 @@ def test_replacing_a_function_keeps_what_else_is_declared(monkeypatch):
     assert METHODS["ges"].run(np.random.default_rng(0).normal(size=(50, 3))).cpdag is not None
 
 
+class Given(BaseEstimator):
+    """Learns a -> b, with the fields of the result that it is given."""
+
+    def __init__(self, fields=None):
+        self.fields = fields
+
+    def fit(self, X, y=None):
+        graph = np.array([[False, True], [False, False]])
+        strength = np.where(graph, 7.0, np.nan)
+        self.result_ = dagtune.Result(
+            ("a", "b"), {"only": graph}, (), strength, "strength", np.zeros((2, 2)), "it is", **(self.fields or {})
+        )
+        return self
+
+
+def test_a_fit_is_scored_by_probabilities_unless_the_learner_ranks_otherwise():
+    probability, score = np.array([[0.0, 0.7], [0.2, 0.0]]), np.array([[0.0, 3.0], [1.0, 0.0]])
+    given = {"plain": {}, "sure": {"probability": probability}, "own": {"probability": probability, "score": score}}
+    found = {
+        (name, ranked): Learner(name=name, estimator=Given, settings={"fields": fields}, ranked=ranked).run(
+            np.eye(2), seed=0
+        )
+        for name, fields in given.items()
+        for ranked in (False, True)
+    }
+    assert found["plain", False].scores is None
+    np.testing.assert_array_equal(found["plain", True].scores, [[0, 7], [0, 0]])
+    for ranked in (False, True):
+        np.testing.assert_array_equal(found["sure", ranked].scores, probability)
+        np.testing.assert_array_equal(found["own", ranked].scores, score)
+    assert list(found["plain", True].phases) == ["only"]
+
+
 def test_a_learner_without_knowledge_says_so(outside):
     with pytest.raises(InputError, match="toy takes no prior knowledge"):
         LEARNERS["toy"].make(knowledge={"required": [["a", "b"]]})
@@ -196,6 +233,12 @@ def test_the_choices_that_the_shell_completes_are_those_of_the_library():
         "preset": set(PRESETS),
         "noise": set(NOISES),
         "density": set(DENSITIES),
+        "bandwidth": set(BANDWIDTH_RULES),
+        "solver": set(SOLVERS),
+        "deletion": set(READINGS),
+        "edge_score": set(SCORES),
+        "combine": {"sum", "joint"},
+        "engine": {"auto", "dense", "lowrank"},
     }
     assert set(simulate.MODELS) == set(library.MODELS)
     assert set(simulate.NOISES) == set(library.NOISES)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from dagtune.engine.dependence import measure_dependence
 from dagtune.engine.features import SumColumn
 from dagtune.engine.moments import compress_columns, cross_products
 from dagtune.tables.rows import MemoryRows
@@ -51,3 +52,22 @@ def test_extremes_are_those_of_the_sums():
         assert found.low == pytest.approx(sums.min(axis=1))
         assert found.high == pytest.approx(sums.max(axis=1))
         assert found.smallest == pytest.approx(np.abs(sums).min(axis=1))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "rational-quadratic"])
+def test_sums_in_one_pass_are_those_of_the_trace_formula_and_of_compressed_features(kernel, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(150, 2)), rng.standard_t(2, size=150), rng.integers(0, 4, 150)])
+    X = np.column_stack([X, -X[:, 0]])  # X_0 + X_4 is constant: nothing depends on it
+    X[:, 1] += np.tanh(2 * X[:, 0])
+    at_once = measure_dependence(X, kernel=kernel, engine="lowrank", threads=2)
+    true = measure_dependence(X, kernel=kernel, engine="dense").second
+    monkeypatch.setattr("dagtune.engine.lowrank._MOST_RANKS", 0)
+    by_features = measure_dependence(X, kernel=kernel, engine="lowrank")
+    assert not (at_once.second == by_features.second).all()  # two different ways
+    assert (at_once.first == by_features.first).all()
+    scale = true.max()
+    assert np.abs(at_once.second - true).max() <= at_once.error_bound * scale
+    assert np.abs(at_once.second - by_features.second).max() <= (at_once.error_bound + by_features.error_bound) * scale
+    assert at_once.error_bound <= 1.01e-8
+    assert (at_once.second[:, 0, 4] == 0).all()

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from xml.etree import ElementTree
 
 import matplotlib
 
@@ -13,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagtune import graph, pictures
+from dagtune import OptimalTuning, graph, pictures
 from dagtune import layout as layout_module
 from dagtune.engine.dependence import measure_dependence
 from dagtune.layout import NODE_HEIGHT, lay_out, layered_layout
 from dagtune.pictures import draw_dependence, draw_graph, draw_phases
 from dagtune.simulate import random_dag
 from dagtune.text import short_label
-from reports import HOSTILE, drawn, learned
+from reports import HOSTILE, believed, drawn, learned
 
 HALF = NODE_HEIGHT / 2
 
@@ -320,3 +321,38 @@ def test_dependence_is_drawn_with_names_and_without_its_diagonal():
 def test_a_large_table_of_dependence_shows_no_numbers():
     values = np.random.default_rng(0).random((30, 30))
     assert not draw_dependence(values, [f"x{i}" for i in range(30)]).texts
+
+
+def test_an_undecided_pair_is_a_line_without_a_head_and_with_a_question_mark():
+    matrix = np.zeros((3, 3), dtype=bool)
+    matrix[0, 1] = matrix[1, 2] = True
+    plain = draw_graph(matrix, "abc")
+    unsure = draw_graph(matrix, "abc", undecided=[(2, 1), (0, 2)])  # the first is in the graph the other way round
+    heads = [sum(type(patch).__name__ == "Polygon" for patch in ax.patches) for ax in (plain, unsure)]
+    assert heads == [2, 1]
+    assert [text.get_text() for text in unsure.texts].count("?") == 2
+    drawn = {patch.get_gid(): patch.get_linestyle() for patch in unsure.patches if patch.get_gid()}
+    assert set(drawn) == {"edge-0-1", "edge-1-2", "edge-0-2"}
+    assert drawn["edge-0-1"] == "-"
+    assert drawn["edge-1-2"] == drawn["edge-0-2"] != "-"
+
+
+def test_a_notebook_shows_the_graph_as_svg_with_the_surest_edges_and_no_name_as_markup():
+    result = believed(len(HOSTILE), 12, names=HOSTILE)
+    text = result._repr_html_()
+    tree = ElementTree.fromstring(text)  # well-formed, so every name is escaped
+    svg = "{http://www.w3.org/2000/svg}"
+    assert len(tree.findall(f".//{svg}g")) == len(HOSTILE)
+    assert len(tree.findall(f".//{svg}polygon")) == 11
+    assert [one.text for one in tree.findall(f".//{svg}text")].count("?") == 1
+    assert not [one for one in tree.iter() if one.tag.rsplit("}")[-1] in ("script", "img", "iframe")]
+    assert "surest 60" in believed(40, 90)._repr_html_()
+
+
+def test_an_estimator_shows_its_graph_in_a_notebook_once_it_is_fitted():
+    learner = OptimalTuning(threads=1)
+    assert "<svg" not in learner._repr_mimebundle_()["text/plain"]
+    assert "OptimalTuning" in learner._repr_html_()
+    learner.fit(np.random.default_rng(0).normal(size=(60, 3)))
+    assert learner._repr_html_() == learner.result_._repr_html_() == learner._repr_mimebundle_()["text/html"]
+    assert len(repr(learner)) < 200

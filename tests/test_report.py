@@ -22,7 +22,7 @@ from dagtune.report.content import page_content
 from dagtune.result import Change, Check, Measured, Result
 from dagtune.text import shown
 from dagtune.validation import InputError
-from reports import HOSTILE, drawn, learned
+from reports import HOSTILE, believed, drawn, learned
 
 
 class Page(HTMLParser):
@@ -163,11 +163,11 @@ def test_every_edge_has_its_strength_its_evidence_and_the_phase_it_came_in(case)
     for (i, j), edge in told.items():
         assert edge["why"] == result.why(result.names[i], result.names[j])
         assert edge["strength"] == pytest.approx(result.strength[i, j], rel=1e-5)
-        when = [phase for phase in result.phases if result.graphs[phase][i, j]]
+        when = [phase for phase in result.phases if result.history[phase][i, j]]
         assert edge["came"] in when
         since = result.phases.index(edge["came"])
-        assert all(result.graphs[phase][i, j] for phase in result.phases[since:])
-        assert since == 0 or not result.graphs[result.phases[since - 1]][i, j]
+        assert all(result.history[phase][i, j] for phase in result.phases[since:])
+        assert since == 0 or not result.history[result.phases[since - 1]][i, j]
 
 
 def test_an_edge_that_went_and_came_again_is_there_since_it_came_again():
@@ -199,7 +199,7 @@ def test_phases_and_routes_cover_every_edge_that_ever_was():
     content = page_content(result)
     assert [phase["name"] for phase in content["phases"]] == list(result.phases)
     routed = {frozenset(route[:2]) for route in content["layout"]["routes"]}
-    for phase, matrix in zip(content["phases"], result.graphs.values(), strict=True):
+    for phase, matrix in zip(content["phases"], result.history.values(), strict=True):
         assert phase["edges"] == np.argwhere(matrix).tolist()
         assert {frozenset(edge) for edge in phase["edges"]} <= routed
 
@@ -255,7 +255,7 @@ def test_unknown_numbers_are_left_out_not_written_as_nan(tmp_path):
     result = drawn(4, 4)
     opening = np.full((4, 4), np.nan)
     opening[0, 1] = np.inf
-    odd = Result(result.names, result.graphs, result.changes, np.full((4, 4), np.nan), "strength", opening, "score is")
+    odd = Result(result.names, result.history, result.changes, np.full((4, 4), np.nan), "strength", opening, "score is")
     data = Page(write_report(tmp_path / "odd.html", odd).read_text()).data
     assert all(edge["strength"] is None for edge in data["edges"])
     assert data["opening"]["values"] == [[None] * 4] * 4
@@ -271,6 +271,37 @@ def test_confidence_is_matched_by_name():
     for edge in content["edges"]:
         cause, effect = result.names[edge["cause"]], result.names[edge["effect"]]
         assert edge["confidence"] == pytest.approx(shares.loc[cause, effect], rel=1e-5)
+
+
+def test_edges_have_the_probabilities_of_the_result_and_stay_the_strongest_first():
+    result = believed(6, 8)
+    content = page_content(result)
+    strengths = [edge["strength"] for edge in content["edges"]]
+    assert strengths == sorted(strengths, reverse=True)
+    for edge in content["edges"]:
+        i, j = edge["cause"], edge["effect"]
+        assert edge["probability"] == result.probability[i, j]
+        assert edge["reverse"] == result.probability[j, i]
+        assert edge["none"] == pytest.approx(1 - edge["probability"] - edge["reverse"], abs=1e-6)
+        assert edge["record"] == 0.76
+        assert "if the model holds" in edge["why"]
+    assert content["undecided"] == [np.argwhere(result.matrix)[0].tolist()]
+    assert content["trackRecordWords"] == "invented <b>"
+
+
+def test_without_probabilities_the_page_has_none_and_nothing_is_undecided():
+    content = page_content(drawn(6, 8))
+    assert {edge[key] for edge in content["edges"] for key in ("probability", "reverse", "none", "record")} == {None}
+    assert (content["undecided"], content["probabilityWords"], content["trackRecordWords"]) == ([], "", "")
+
+
+def test_probabilities_and_undecided_pairs_of_hostile_names_add_no_tag(tmp_path):
+    pages = [
+        Page(write_report(tmp_path / f"{k}.html", believed(len(HOSTILE), 30, names=names)).read_text())
+        for k, names in enumerate((HOSTILE, None))
+    ]
+    assert [tag for tag, _ in pages[0].tags] == [tag for tag, _ in pages[1].tags]
+    assert len(pages[0].data["undecided"]) == 1
 
 
 def test_the_heat_map_is_matched_by_name_and_falls_back_on_the_first_phase(case):

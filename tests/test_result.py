@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from dagtune import graph
 from dagtune.ot.algorithm import optimal_tuning
 from dagtune.result import Change, Check, Measured, Result, replay
+from dagtune.result.pairs import times_in
 from dagtune.text import printable
 from dagtune.validation import InputError
 
@@ -57,11 +59,11 @@ def by_hand(edges, names="abcde"):
 
 
 def test_replaying_all_changes_over_the_first_graph_gives_the_last(result):
-    np.testing.assert_array_equal(replay(result.graphs["optimal"], result.changes, result.names), result.matrix)
+    np.testing.assert_array_equal(replay(result.history["optimal"], result.changes, result.names), result.matrix)
 
 
 def test_replaying_the_changes_of_each_phase_gives_the_graph_after_it(result):
-    standing = result.graphs["optimal"]
+    standing = result.history["optimal"]
     for phase in result.phases:
         standing = replay(standing, [change for change in result.changes if change.phase == phase], result.names)
         np.testing.assert_array_equal(standing, result.after(phase).to_numpy().astype(bool))
@@ -150,9 +152,20 @@ def test_the_adapters_turn_the_matrix_as_their_libraries_store_it():
     result = by_hand([("a", "b")], "abc")
     assert result.to_lingam()[1, 0] == 1
     assert result.to_lingam().sum() == 1
-    assert result.to_causal_learn()[1, 0] == 1
-    assert result.to_causal_learn()[0, 1] == -1
-    assert np.abs(result.to_causal_learn()).sum() == 2
+    pytest.importorskip("causallearn")
+    found = result.to_causal_learn().graph
+    assert found[1, 0] == 1
+    assert found[0, 1] == -1
+    assert np.abs(found).sum() == 2
+
+
+def test_a_package_that_is_not_there_is_named_with_its_cure(monkeypatch):
+    result = by_hand([("a", "b")], "abc")
+    for name in ("dowhy", "dowhy.gcm", "pgmpy.base", "causallearn.graph.Edge"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for hand_over in (result.to_gcm, result.to_pgmpy, result.to_causal_learn, lambda: result.to_dowhy(None, "a", "b")):
+        with pytest.raises(InputError, match=r"pip install (dowhy|pgmpy|causal-learn)"):
+            hand_over()
 
 
 def test_exports_hold_the_same_edges_whatever_the_columns_are_called():
@@ -170,11 +183,11 @@ def test_exports_hold_the_same_edges_whatever_the_columns_are_called():
     assert {(label.get(a, ""), label.get(b, "")) for a, b in read.edges} == {tuple(map(printable, e)) for e in edges}
 
 
-def test_graphml_is_valid_xml_and_dot_labels_are_closed():
+def test_graphml_is_valid_xml_and_names_in_dot_are_closed():
     result = learned(NASTY)
     ElementTree.fromstring(result.to_graphml())
     for line, name in zip(result.to_dot().splitlines()[1:], NASTY):
-        label = line.split('label="', 1)[1].removesuffix('"];')
+        label = line.removeprefix('  "').removesuffix('";')
         unescaped, position = "", 0
         while position < len(label):  # read it as Graphviz does: a backslash takes the next character along
             assert label[position] != '"'
@@ -183,6 +196,14 @@ def test_graphml_is_valid_xml_and_dot_labels_are_closed():
             position += 1
         assert unescaped == printable(name)
     assert len(result.to_dot().splitlines()) == 2 + len(NASTY) + int(result.matrix.sum())
+    assert len(result.to_dagitty().splitlines()) == 2 + len(NASTY) + int(result.matrix.sum())
+
+
+def test_tetrad_names_hold_no_space_and_stay_different():
+    result = by_hand([("a b", "c;d")], ("a b", "c;d", "e"))
+    assert result.to_tetrad() == "Graph Nodes:\na_b;c_d;e\n\nGraph Edges:\n1. a_b --> c_d\n"
+    with pytest.raises(InputError, match="both be called 'a_b'"):
+        by_hand([], ("a b", "a_b")).to_tetrad()
 
 
 def test_nothing_printed_reaches_the_terminal_unescaped():
@@ -213,7 +234,7 @@ def test_a_saved_result_comes_back_the_same(tmp_path, options):
     assert back.warnings == result.warnings
     assert back.settings == result.settings
     for phase in result.phases:
-        np.testing.assert_array_equal(back.graphs[phase], result.graphs[phase])
+        np.testing.assert_array_equal(back.history[phase], result.history[phase])
     np.testing.assert_array_equal(back.strength, result.strength)
     assert back.why("a", "b") == result.why("a", "b")
 
@@ -290,14 +311,16 @@ def test_a_result_that_version_0_1_saved_reads_as_one_of_today():
     assert [int(each.sum()) for each in saved.values()] == [15, 14, 6, 13, 12]
     for phase, matrix in saved.items():
         np.testing.assert_array_equal(old.after(phase), matrix)
-    standing = old.graphs["order"]
+    standing = old.history["order"]
     for phase in old.phases:
         standing = replay(standing, [change for change in old.changes if change.phase == phase], old.names)
-        np.testing.assert_array_equal(standing, old.graphs[phase])
+        np.testing.assert_array_equal(standing, old.history[phase])
     np.testing.assert_array_equal(old.after("order"), old.complete_dag)
     assert "'kept' it was added" in old.why(*next(change.edge for change in old.changes if change.action == "add"))
     with pytest.raises(InputError, match="unknown phase 'selection'"):
         old.after("selection")
+    assert old.graphs.shape == (0, 6, 6)
+    assert (old.margin, old.track_record, old.track_record_words, old.cells) == (None, None, "", ())
 
 
 def test_a_result_of_0_1_saved_again_is_one_of_today(tmp_path):
@@ -324,9 +347,11 @@ def test_a_file_cut_short_or_of_another_kind_is_refused(tmp_path):
 
 def test_a_pickle_in_the_arrays_is_never_opened(tmp_path):
     learned().save(tmp_path)
-    spoil(tmp_path, graphs=np.array([{}], dtype=object))
-    with pytest.raises(InputError, match="allow_pickle"):
-        Result.load(tmp_path)
+    for name in ("history", "graphs"):
+        spoil(tmp_path, **{name: np.array([{}], dtype=object)})
+        with pytest.raises(InputError, match="allow_pickle"):
+            Result.load(tmp_path)
+        learned().save(tmp_path)
 
 
 def test_the_description_beside_it_is_plain_json(tmp_path):
@@ -386,6 +411,8 @@ def test_scores_are_the_learners_own_or_the_strengths():
     assert plain.to_numpy().sum() == 1
     own = np.arange(9.0).reshape(3, 3)
     assert with_more(score=own).scores.loc["b", "c"] == own[1, 2]
+    np.testing.assert_array_equal(with_more(probability=own / 9).scores, own / 9)
+    np.testing.assert_array_equal(with_more(probability=own / 9, score=own).scores, own)
 
 
 def test_what_only_some_learners_give_survives_saving(tmp_path):
@@ -397,18 +424,31 @@ def test_what_only_some_learners_give_survives_saving(tmp_path):
         probability=rng.random((3, 3)),
         probability_words="of 3 bags",
         checks=(check, check._replace(holds=True)),
+        margin=rng.normal(size=(3, 3)),
+        track_record=np.where(np.eye(3), np.nan, rng.random((3, 3))),
+        track_record_words="on 44 real pairs",
+        graphs=np.triu(rng.random((5, 3, 3)) < 0.5, 1),
+        cells=("a: line,\nGaussian noise, 0.93", "b", "c"),
+        explained=np.where(np.eye(3), np.nan, rng.random((3, 3))),
     )
     back = Result.load(full.save(tmp_path / "full"))
     assert back.order == full.order
     assert back.checks == full.checks
     assert back.probability_words == full.probability_words
     np.testing.assert_array_equal(back.score, full.score)
-    np.testing.assert_array_equal(back.probability, full.probability)
+    assert back.track_record_words == full.track_record_words
+    assert back.cells == full.cells
+    assert back.graphs.dtype == bool
+    for name in ("probability", "margin", "track_record", "graphs", "explained"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(full, name))
     bare = Result.load(with_more().save(tmp_path / "bare"))
     assert bare.order == ()
     assert bare.checks == ()
     assert bare.score is None
     assert bare.probability is None
+    assert (bare.margin, bare.track_record, bare.track_record_words, bare.cells) == (None, None, "", ())
+    assert bare.explained is None
+    assert bare.graphs.shape == (0, 3, 3)
 
 
 @pytest.mark.parametrize("order", [["a", "b"], ["a", "b", "b"], ["a", "b", "x"], ["a", "b", "c", "a"], ["a", 1, "c"]])
@@ -419,9 +459,255 @@ def test_an_order_that_does_not_name_every_variable_once_is_refused(tmp_path, or
         Result.load(tmp_path)
 
 
-@pytest.mark.parametrize("key", ["score", "probability"])
-def test_scores_of_another_size_are_refused(tmp_path, key):
-    with_more(score=np.zeros((3, 3)), probability=np.zeros((3, 3))).save(tmp_path)
-    spoil(tmp_path, **{key: np.zeros((2, 3))})
+@pytest.mark.parametrize("key", ["score", "probability", "margin", "track_record", "explained", "graphs", "history"])
+def test_numbers_of_another_size_or_kind_are_refused(tmp_path, key):
+    square = np.zeros((3, 3))
+    full = with_more(score=square, probability=square, margin=square, track_record=square, explained=square)
+    full.save(tmp_path)
+    shape = (2, 3, 4) if key in ("graphs", "history") else (2, 3)
+    spoil(tmp_path, **{key: np.zeros(shape, dtype=bool)})
     with pytest.raises(InputError, match="do not fit"):
         Result.load(tmp_path)
+    full.save(tmp_path)
+    spoil(tmp_path, **{key: np.full((1, 3, 3) if len(shape) == 3 else (3, 3), "text")})
+    with pytest.raises(InputError, match=r"save it again|not text"):
+        Result.load(tmp_path)
+
+
+@pytest.mark.parametrize("wrong", [{"cells": "text"}, {"cells": [1, 2, 3]}, {"track_record_words": ["a"]}])
+def test_descriptions_that_are_no_text_are_refused(tmp_path, wrong):
+    with_more().save(tmp_path)
+    spoil(tmp_path, lambda d: {**d, **wrong})
+    with pytest.raises(InputError, match="is not text"):
+        Result.load(tmp_path)
+
+
+_CHANGE = {"phase": "x", "action": "add", "edge": ["a", "b"], "rule": "x", "triple": None, "numbers": [], "cycle": []}
+_CHECK = {"child": "a", "against": ["b"], "statistic": 1.0, "p_value": 0.5, "holds": True, "words": "x"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"warnings": None},
+        {"assumptions": [{}]},
+        {"strength_words": 3},
+        {"settings": []},
+        {"changes": [{**_CHANGE, "phase": 7}]},
+        {"changes": [{**_CHANGE, "numbers": [["HSIC", "a", ["b"], {}]]}]},
+        {"changes": [{**_CHANGE, "triple": "abc"}]},
+        {"checks": [{**_CHECK, "words": None}]},
+        {"checks": [{**_CHECK, "p_value": "0.5"}]},
+        {"checks": [{**_CHECK, "more": 1}]},
+    ],
+)
+def test_descriptions_of_another_form_are_refused_when_they_are_read(tmp_path, wrong):
+    """Not when they are shown: what loads can be asked everything."""
+    with_more().save(tmp_path)
+    spoil(tmp_path, lambda d: {**d, "changes": [_CHANGE], "checks": [_CHECK]})
+    Result.load(tmp_path).to_json()
+    spoil(tmp_path, lambda d: {**d, **wrong})
+    with pytest.raises(InputError, match="save it again"):
+        Result.load(tmp_path)
+
+
+def test_graphs_given_as_phases_are_refused_with_the_new_name():
+    with pytest.raises(InputError, match="as history"):
+        with_more(graphs={"only": np.zeros((3, 3), dtype=bool)})
+
+
+# --- what a result with probabilities says ---------------------------------------------------------------------------
+
+
+def believed(names="abcd", **fields):
+    """Edges a -> b (sure), b -> c (direction open) and a -> d (weak), with probabilities and a track record."""
+    from dataclasses import replace
+
+    probability = np.array(
+        [[0.0, 0.95, 0.0, 0.55], [0.03, 0.0, 0.70, 0.0], [0.0, 0.28, 0.0, 0.0], [0.05, 0.0, 0.0, 0.0]]
+    )
+    record = np.full((4, 4), 0.5)
+    record[0, 1], record[1, 2] = 0.76, 0.61
+    a, b, c, d = names
+    given = {"probability": probability, "track_record": record, "probability_words": "posterior", **fields}
+    return replace(by_hand([(a, b), (b, c), (a, d)], names), **given)
+
+
+def test_edges_with_probabilities_name_the_reverse_and_none_and_go_by_probability():
+    found = believed()
+    table = found.edges()
+    numbers = ["probability", "reverse", "none", "track_record"]
+    assert list(table.columns) == ["cause", "effect", "strength", *numbers, "undecided"]
+    assert list(table.undecided) == [False, True, False]
+    assert list(zip(table.cause, table.effect)) == [("a", "b"), ("b", "c"), ("a", "d")]
+    np.testing.assert_allclose(table[["probability", "reverse", "none"]].sum(axis=1), 1)
+    np.testing.assert_allclose(table.iloc[1, 3:7].astype(float), [0.70, 0.28, 0.02, 0.61])
+    assert believed(track_record=None).edges().track_record.isna().all()
+
+
+def test_edges_of_one_probability_go_by_strength():
+    strength = by_hand([("a", "b"), ("b", "c"), ("a", "d")], "abcd").strength.copy()
+    strength[0, 3], strength[1, 2] = 3.0, 2.0
+    table = believed(probability=np.full((4, 4), 0.5), strength=strength).edges()
+    assert list(table.strength) == [3, 2, 1]
+
+
+def test_without_probabilities_edges_are_as_they_were(result):
+    assert list(result.edges().columns) == ["cause", "effect", "strength"]
+    assert result.undecided == []
+    assert "if the model holds" not in str(result) + result.why("a", "b")
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_pair_is_undecided_if_joined_surely_and_neither_direction_has_nine_tenths(share, turn):
+    forth, back = share * turn, share * (1 - turn)
+    found = with_more(probability=np.array([[0, forth, 0], [back, 0, 0], [0, 0, 0.0]])).undecided
+    if forth + back >= 0.9 and forth < 0.9 * (forth + back) and back < 0.9 * (forth + back):
+        assert found == [("a", "b") if forth >= back else ("b", "a")]
+    else:
+        assert found == []
+
+
+def test_the_undecided_pairs_are_those_of_the_rule_by_hand():
+    assert believed().undecided == [("b", "c")]
+    turned = believed().probability.T
+    assert believed(probability=turned).undecided == [("c", "b")]
+
+
+def test_text_and_why_tell_probabilities_track_record_and_what_is_open():
+    found = believed(cells=("a: line, Gaussian noise, 0.93",), track_record_words="44 real pairs")
+    told = str(found).splitlines()
+    assert told[:6] == [
+        "3 edges among 4 variables: 2 with a direction, 1 undecided",
+        "  edge    probability  reverse  none  right on real pairs  strength",
+        "  a -> b         0.95     0.03  0.02         3 times in 4  1",
+        "  a -> d         0.55     0.05  0.40          1 time in 2  1",
+        "joined, but with an undecided direction:",
+        "  b ? c          0.70     0.28  0.02         3 times in 5  1",
+    ]
+    assert "probability: posterior" in told
+    assert "track record: 44 real pairs" in told
+    assert "a: line, Gaussian noise, 0.93" in told
+    assert "0.03 if the model holds (reverse 0.95, none 0.02)" in found.why("b", "a")
+    assert "undecided" not in found.why("a", "b")
+    for edge in (("b", "c"), ("c", "b")):
+        assert found.why(*edge).endswith("The direction of this pair is undecided.")
+    assert "on real pairs" not in str(believed(track_record=None))
+
+
+def test_strength_is_told_as_the_share_of_what_is_left():
+    explained = np.full((4, 4), np.nan)
+    explained[0, 1], explained[1, 2], explained[0, 3] = 0.341, 0.999, 0.001
+    found = believed(explained=explained)
+    assert list(found.edges().explained) == [0.341, 0.999, 0.001]
+    assert "0.95     0.03  0.02         3 times in 4  explains 34 % of what is left of b" in str(found)
+    assert "explains 99 % of what is left of c" in found.why("b", "c")
+    assert "explains less than 1 % of what is left of d" in str(found)
+    assert "explains" not in found.why("c", "b")
+
+
+def test_every_pair_is_told_once_the_likelier_direction_first():
+    table = believed().pairs()
+    told = [tuple(row) for row in table.head(4).itertuples(index=False)]
+    assert [(first, second, drawn) for first, second, *_, drawn in told] == [
+        ("a", "b", "edge"), ("b", "c", "undecided"), ("a", "d", "edge"), ("a", "c", "none"),
+    ]  # fmt: skip
+    assert len(table) == 6
+    np.testing.assert_allclose(table[["forward", "backward", "none"]].sum(axis=1), 1)
+    with pytest.raises(InputError, match="with_resamples"):
+        by_hand([]).pairs()
+
+
+def test_undecided_pairs_have_no_head_in_dot_dagitty_and_tetrad():
+    found = believed()
+    assert '"b" -> "c" [dir=none, style=dashed, label="?"];' in found.to_dot()
+    assert found.to_dot().count("dir=none") == 1
+    assert '"b" -> "c"' in found.to_dagitty()
+    assert found.to_dagitty(undirected=True).startswith("pdag {")
+    assert '"b" -- "c"' in found.to_dagitty(undirected=True)
+    assert "b -> c" not in found.to_dagitty(undirected=True)
+    assert "2. b --> c" in found.to_tetrad() or "3. b --> c" in found.to_tetrad()
+    assert "3. b --- c" in found.to_tetrad(undirected=True)
+
+
+def test_resamples_become_the_probabilities_of_a_result_without_any():
+    from types import SimpleNamespace
+
+    plain = by_hand([("a", "b"), ("b", "c")], "abc")
+    drawn = np.zeros((4, 3, 3), dtype=bool)
+    drawn[:3, 0, 1] = drawn[3, 1, 0] = drawn[:, 1, 2] = True
+    shares = pd.DataFrame(drawn.mean(axis=0), index=list("abc"), columns=list("abc"))
+    confidence = SimpleNamespace(probability=shares, n_samples=4, graphs=drawn)
+    found = plain.with_resamples(confidence)
+    assert found.resamples == 4
+    assert found.undecided == [("a", "b")]
+    assert "in resamples" in str(found)
+    assert "It was found in 0.75 of 4 resamples of the rows (reverse 0.25, none 0.00)." in found.why("a", "b")
+    assert "if the model holds" not in str(found) + found.why("a", "b")
+    np.testing.assert_array_equal(found.graphs, drawn)
+    assert plain.probability is None
+    with pytest.raises(InputError, match="probabilities of its model"):
+        believed().with_resamples(confidence)
+    with pytest.raises(InputError, match="other columns"):
+        by_hand([]).with_resamples(confidence)
+
+
+def test_the_repr_is_one_short_line():
+    assert repr(believed()) == "<Result: 3 edges among 4 variables: 2 with a direction, 1 undecided>"
+    assert repr(by_hand([("a", "b")], "ab")) == "<Result: 1 edge among 2 variables>"
+
+
+def test_what_is_said_of_probabilities_reaches_the_terminal_escaped():
+    names = ("\x1b[31m", "new\nline", "\u202e", "d")
+    found = believed(names, cells=("\x1b[31m: line\n",))
+    assert all(character.isprintable() for line in str(found).split("\n") for character in line)
+    assert found.undecided == [("new\nline", "\u202e")]
+
+
+def test_exports_carry_the_numbers_and_leave_out_what_is_not_known():
+    found = believed(cells=("a: line",), margin=np.zeros((4, 4)))
+    edges = found.edges()
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(found.to_csv())), edges)
+    parsed = json.loads(found.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert parsed["edges"] == edges.to_dict("records")
+    assert parsed["undecided"] == [["b", "c"]]
+    assert parsed["cells"] == ["a: line"]
+    np.testing.assert_array_equal(parsed["probability"], found.probability)
+    drawn = found.to_networkx()
+    read = nx.parse_graphml(found.to_graphml())
+    for row in edges.to_dict("records"):
+        cause, effect = row.pop("cause"), row.pop("effect")
+        assert drawn.edges[cause, effect] == row
+        assert read.edges[f"n{'abcd'.index(cause)}", f"n{'abcd'.index(effect)}"] == row
+    bare = believed(track_record=None)
+    assert {row["track_record"] for row in csv.DictReader(io.StringIO(bare.to_csv()))} == {""}
+    assert "track_record" not in bare.to_json() + bare.to_graphml()
+    assert "undecided" not in by_hand([("a", "b")]).to_json()
+
+
+def test_no_record_is_told_where_margin_and_probabilities_disagree():
+    """An undecided pair was once listed as 0.49 against 0.46 and "right 1 time in 6"."""
+    probability = np.zeros((4, 4))
+    probability[1, 2], probability[2, 1] = 0.49, 0.46
+    record = np.full((4, 4), 5 / 6)
+    record[1, 2] = 1 / 6
+    found = believed(probability=probability, track_record=record)
+    line = next(line for line in str(found).splitlines() if "b ? c" in line)
+    assert "0.49     0.46  0.05" in line
+    assert "in 6" not in line
+    assert found.edges().set_index(["cause", "effect"]).track_record.isna()["b", "c"]
+    assert "real pairs" not in found.why("b", "c")
+
+
+def test_a_track_record_that_is_not_a_number_is_null_in_json():
+    record = np.full((4, 4), np.nan)
+    parsed = json.loads(believed(track_record=record).to_json(), parse_constant=lambda name: pytest.fail(name))
+    assert parsed["track_record"] == [[None] * 4] * 4
+
+
+@given(st.floats(0, 1))
+def test_shares_in_words_are_near_the_share_and_never_none_or_all(share):
+    told, _, whole = times_in(share).partition(" in ")
+    count = int(told.split()[0])
+    assert 0 < count < int(whole)
+    assert abs(count / int(whole) - share) < 0.0501

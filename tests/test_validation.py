@@ -34,7 +34,7 @@ def with_column(values):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (with_column([1.0, np.nan, 2.0]), r"'bad' has 1 missing \(NaN\) of 3 values, the first in row 1.*fill"),
+        (with_column([1.0, np.nan, 2.0]), r"'bad' has 1 missing \(NaN\) of 3 values, the first in row 1.*draw"),
         (with_column([1.0, 2.0, -np.inf]), r"'bad' has 1 infinite of 3 values, the first in row 2.*clip"),
         (with_column(["u", "v", "w"]), "'bad' is not numeric.*'u'.*drop"),
         (with_column(["1", "2", "3"]), "'bad' is not numeric"),
@@ -49,7 +49,7 @@ def with_column(values):
         (np.zeros((3, 2, 2)), "2 dimensions"),
         (np.array([["a", "b"], ["c", "d"]]), "'x0' is not numeric"),
         (np.ones((3, 2)) * 1j, "not real numbers"),
-        (np.array([[np.nan, np.nan], [1.0, 2.0]]), "'x0'.*1 more"),
+        (np.array([[np.nan, np.nan], [1.0, 2.0]]), "'x0' has 1 missing.*'x1' has 1 missing"),
     ],
 )
 def test_bad_data_are_refused_with_the_column_and_the_cure(data, words):
@@ -60,6 +60,7 @@ def test_bad_data_are_refused_with_the_column_and_the_cure(data, words):
 def test_bad_files_are_refused_with_the_cure(tmp_path):
     with pytest.raises(InputError, match="no file"):
         read_table(tmp_path / "none.csv")
+    (tmp_path / "model.pkl").write_bytes(b"nothing")
     with pytest.raises(InputError, match="ending"):
         read_table(tmp_path / "model.pkl")
     (tmp_path / "empty.csv").write_text("")
@@ -72,8 +73,9 @@ def test_bad_files_are_refused_with_the_cure(tmp_path):
     with pytest.raises(InputError, match="can't read"):
         read_table(tmp_path / "other.parquet")
     (tmp_path / "semicolons.csv").write_text("a;b\n1;2\n3;4\n")
+    assert read_table(tmp_path / "semicolons.csv").names == ("a", "b")
     with pytest.raises(InputError, match="sep="):
-        read_table(tmp_path / "semicolons.csv")
+        read_table(tmp_path / "semicolons.csv", sep=",")
 
 
 def test_constant_columns_can_be_left_out():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dagtune import audit, baselines, datasets, experiments, graph, learners, metrics, report, simulate
     from dagtune.bootstrap import EdgeConfidence
+    from dagtune.effects import Effect, Simulator, fit_mechanisms
     from dagtune.engine.dependence import (
         Dependence,
         dependence_blocks,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dagtune.engine.kernels import KERNELS, Kernel, register_kernel
     from dagtune.estimators import ConditionalTuning, OptimalTuning
     from dagtune.knowledge import Knowledge
+    from dagtune.learners import method
     from dagtune.result import Change, Check, Result
     from dagtune.validation import InputError
 
@@ -33,22 +35,26 @@ _HOMES = {
     "ConditionalTuning": "estimators",
     "Dependence": "engine.dependence",
     "EdgeConfidence": "bootstrap",
+    "Effect": "effects",
     "InputError": "validation",
     "Kernel": "engine.kernels",
     "Knowledge": "knowledge",
     "OptimalTuning": "estimators",
     "Result": "result",
+    "Simulator": "effects",
     "audit": None,
     "baselines": None,
     "datasets": None,
     "dependence_blocks": "engine.dependence",
     "experiments": None,
+    "fit_mechanisms": "effects",
     "graph": None,
     "hsic": "engine.independence",
     "hsic_test": "engine.independence",
     "independence_pvalues": "engine.dependence",
     "learners": None,
     "measure_dependence": "engine.dependence",
+    "method": "learners",
     "metrics": None,
     "register_kernel": "engine.kernels",
     "report": None,
@@ -62,23 +68,27 @@ __all__ = [
     "ConditionalTuning",
     "Dependence",
     "EdgeConfidence",
+    "Effect",
     "InputError",
     "Kernel",
     "Knowledge",
     "OptimalTuning",
     "Result",
+    "Simulator",
     "__version__",
     "audit",
     "baselines",
     "datasets",
     "dependence_blocks",
     "experiments",
+    "fit_mechanisms",
     "graph",
     "hsic",
     "hsic_test",
     "independence_pvalues",
     "learners",
     "measure_dependence",
+    "method",
     "metrics",
     "register_kernel",
     "report",

@@ -1,14 +1,20 @@
-"""Edge confidence: how often an edge is found again when the rows are drawn with replacement.
+"""Edge confidence: how often an edge is found again when rows are drawn with replacement, or a column is left out.
 
 A resample only changes how often each row counts. So the features of all columns and sums, most of the engine's work,
 are built once (:class:`Resampled`), and each resample costs one weighted product of them. Where that is not possible, a
 clone of the learner is fitted to the rows that were drawn.
+
+If i causes j, it still does in a table that lacks another column. A learner that then says the reverse contradicts
+itself, and at least one of its two graphs is wrong: that needs no true graph to be seen (Faller et al. 2024,
+"Self-compatibility: evaluating causal discovery without ground truth").
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +26,38 @@ from dagtune.engine.dependence import Dependence, measure_dependence
 from dagtune.engine.paths import choose_path
 from dagtune.engine.problem import combinations, pose
 from dagtune.graph import reachability
+from dagtune.interventions import Experiments
+from dagtune.knowledge import Knowledge
 from dagtune.parallel import one_blas_thread
-from dagtune.tables import Table, read_table
+from dagtune.tables import Table, draw_rows, map_there, read_table, standardized
+from dagtune.text import printable
 from dagtune.validation import InputError, check_count
 
-__all__ = ["EdgeConfidence", "Resampled", "bootstrap", "reading_of"]
+__all__ = [
+    "ColumnStability",
+    "EdgeConfidence",
+    "Resampled",
+    "bootstrap",
+    "drop_columns",
+    "read_for",
+    "reading_of",
+]
 
+#: Options of reading that a learner may carry as parameters of the same names.
+_READING = [
+    name
+    for name in inspect.signature(read_table).parameters
+    if name not in ("data", "names", "min_rows", "min_columns", "infer", "progress")
+]
+#: What is done once a table is read; names that were left out are not there any more.
+_AS_READ: dict[str, Any] = {
+    "columns": None,
+    "drop": (),
+    "standardize": False,
+    "categorical": (),
+    "groups": None,
+    "sample_weight": None,
+}
 #: How often a resample with a constant column is drawn again.
 _PATIENCE = 100
 
@@ -49,6 +81,8 @@ class EdgeConfidence:
         Number of resamples.
     redrawn : int
         How many resamples had to be drawn again because a column was constant in them.
+    graphs : (n_samples, d, d) array of bool or None
+        The graph learned from each resample; ``A[i, j]`` means ``i -> j``.
     """
 
     probability: pd.DataFrame
@@ -56,6 +90,7 @@ class EdgeConfidence:
     path: pd.DataFrame
     n_samples: int
     redrawn: int
+    graphs: np.ndarray | None = None
 
     def edges(self, at_least: float = 0.5) -> pd.DataFrame:
         """The edges found in at least a given share of the resamples.
@@ -75,6 +110,40 @@ class EdgeConfidence:
         rows = [(names[i], names[j], float(values[i, j])) for i, j in np.argwhere(values >= at_least) if i != j]
         table = pd.DataFrame(rows, columns=["cause", "effect", "probability"])
         return table.sort_values("probability", ascending=False, kind="stable", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class ColumnStability:
+    """What becomes of each edge if another column is left out.
+
+    Parameters
+    ----------
+    edges : DataFrame
+        Columns cause, effect, kept (share of the fits without another column in which the cause still comes before the
+        effect, on some path), turned (share with a path from the effect to the cause) and neither; the least stable
+        first. Only edges whose direction is decided.
+    columns : DataFrame
+        Columns dropped and turned: how many of the edges between others turn around without it.
+    """
+
+    edges: pd.DataFrame
+    columns: pd.DataFrame
+
+    @property
+    def turned(self) -> bool:
+        """Whether any edge turns around."""
+        return bool((self.edges["turned"] > 0).any())
+
+    @property
+    def words(self) -> str:
+        """The same as a sentence."""
+        turned = self.edges[self.edges["turned"] > 0]
+        held = f"{len(self.edges) - len(turned)} of {len(self.edges)} decided edges never turn around"
+        told = f"without one of {len(self.columns)} columns at a time {held}"
+        if not len(turned):
+            return told
+        some = [f"{printable(one.cause)} -> {printable(one.effect)}" for one in turned.head(4).itertuples()]
+        return f"{told}; these do: {', '.join(some)}{', ...' if len(turned) > 4 else ''}"
 
 
 class Resampled:
@@ -155,10 +224,44 @@ def reading_of(learner: Any) -> dict[str, Any]:
     Examples
     --------
     >>> from dagtune import OptimalTuning
-    >>> reading_of(OptimalTuning(drop_constant=True))
-    {'drop_constant': True}
+    >>> reading_of(OptimalTuning(drop_constant=True))["drop_constant"]
+    True
     """
-    return {name: getattr(learner, name) for name in ("drop_constant", "categorical") if hasattr(learner, name)}
+    given = {name: getattr(learner, name) for name in _READING if hasattr(learner, name)}
+    experiments = Experiments.of(getattr(learner, "experiments", None))
+    if experiments:
+        given["conditions"] = experiments.conditions
+    return {**given, "infer": True} if "categorical" in given else given
+
+
+def read_for(learner: Any, X: Any, **also: Any) -> Table:
+    """The table that a learner learns from: read and scaled as its parameters say.
+
+    Parameters
+    ----------
+    learner : estimator
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data.
+    also : keywords
+        Those of :func:`dagtune.tables.read_table` in place of the learner's.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        If the data can't be used.
+
+    Examples
+    --------
+    >>> from dagtune import OptimalTuning
+    >>> read_for(OptimalTuning(drop="x1"), [[1, 1, 2], [2, 2, 4], [3, 5, 5]]).names
+    ('x0', 'x2')
+    """
+    table = read_table(X, **reading_of(learner) | also)
+    return standardized(table) if getattr(learner, "standardize", False) else table
 
 
 def bootstrap(
@@ -187,7 +290,7 @@ def bootstrap(
     random_state : int, Generator, RandomState or SeedSequence, optional
         Seed of all resamples.
     n_jobs : int, optional
-        Processes, as in joblib.
+        Processes, as in joblib; not used with a client of a Dask cluster, whose workers then do the work.
     progress : callable, optional
         Called as ``progress("bootstrap", share)`` after each resample.
 
@@ -213,20 +316,19 @@ def bootstrap(
     (5, (3, 3))
     """
     n_samples = check_count("n_samples", n_samples)
-    table = read_table(X, **reading_of(learner))
+    table = read_for(learner, X)
     seeds = _seeds(random_state, n_samples)
     one = clone(learner)
     if "progress" in one.get_params():
         one.set_params(progress=None)  # one report for all resamples, not one from each
-    if "categorical" in one.get_params():
-        one.set_params(categorical=table.categorical)  # without those left out as constant
-    relearn = one._relearner(table) if hasattr(one, "_relearner") else None
+    as_read = dict(_AS_READ)
+    if "kinds" in one.get_params():  # a resample must not change them
+        as_read["kinds"] = dict(zip(table.names, table.kinds))
+    one.set_params(**{name: value for name, value in as_read.items() if name in one.get_params()})
+    relearn = one._relearner(table) if hasattr(one, "_relearner") and table.weights is None else None
     graphs: list[np.ndarray] = []
     redrawn = 0
-    fitted = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_fit_once)(one, relearn, table, seed) for seed in seeds
-    )
-    for matrix, again in fitted:
+    for matrix, again in _each(partial(_fit_once, one, relearn), table, seeds, n_jobs):
         graphs.append(matrix)
         redrawn += again
         if progress is not None:
@@ -238,7 +340,108 @@ def bootstrap(
         return pd.DataFrame(which.mean(axis=0), index=list(table.names), columns=list(table.names))
 
     return EdgeConfidence(
-        share(edges), share(edges | edges.transpose(0, 2, 1)), share(paths), n_samples=n_samples, redrawn=redrawn
+        share(edges),
+        share(edges | edges.transpose(0, 2, 1)),
+        share(paths),
+        n_samples=n_samples,
+        redrawn=redrawn,
+        graphs=edges,
+    )
+
+
+def drop_columns(
+    learner: Any,
+    X: Any,
+    *,
+    most: int = 30,
+    n_jobs: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> ColumnStability:
+    """Fit a learner again without each column in turn, and see which edges keep their direction.
+
+    Parameters
+    ----------
+    learner : estimator
+        It is cloned for each fit.
+    X : array-like of shape (n, d), DataFrame, path or Table
+        The data, of at least three columns.
+    most : int
+        Leave out no more than so many columns, those with the most edges.
+    n_jobs : int, optional
+        Processes, as in joblib; not used with a client of a Dask cluster, whose workers then do the work.
+    progress : callable, optional
+        Called as ``progress("without a column", share)`` after each fit.
+
+    Returns
+    -------
+    ColumnStability
+
+    Raises
+    ------
+    InputError
+        If the table can't be used, or has fewer than three columns.
+
+    Examples
+    --------
+    >>> from dagtune import OptimalTuning
+    >>> x = np.random.default_rng(0).normal(size=(100, 2))
+    >>> found = drop_columns(OptimalTuning(), np.column_stack([x, x.sum(axis=1)]))
+    >>> list(found.edges.columns)
+    ['cause', 'effect', 'kept', 'turned', 'neither']
+    """
+    table = read_for(learner, X)
+    if table.width < 3:
+        raise InputError(f"the table has {table.width} columns: without one of them there is nothing to compare")
+    one = clone(learner)
+    settled: dict[str, Any] = {**_AS_READ, "progress": None}
+    if getattr(one, "roots", ()):
+        settled |= {"knowledge": Knowledge.of(one.knowledge).with_roots(one.roots), "roots": ()}
+    one.set_params(**{name: value for name, value in settled.items() if name in one.get_params()})
+    whole = clone(one).fit(table).result_
+    matrix, names = whole.matrix, list(whole.names)
+    degree = matrix.sum(axis=0) + matrix.sum(axis=1)
+    dropped = np.sort(np.argsort(-degree, kind="stable")[: check_count("most", most)])
+    open_pairs = {frozenset(pair) for pair in whole.undecided}
+    edges = [(i, j) for i, j in np.argwhere(matrix).tolist() if frozenset((names[i], names[j])) not in open_pairs]
+    kept, turned, fits = np.zeros((3, len(names), len(names)))
+    columns = []
+    for k, paths in zip(dropped, _each(partial(_paths_without, one), table, dropped.tolist(), n_jobs)):
+        rest = np.flatnonzero(np.arange(len(names)) != k)
+        fits[np.ix_(rest, rest)] += 1
+        kept[np.ix_(rest, rest)] += paths
+        turned[np.ix_(rest, rest)] += paths.T
+        place = {int(i): at for at, i in enumerate(rest)}
+        back = sum(bool(paths[place[j], place[i]]) for i, j in edges if k not in (i, j))
+        columns.append((names[k], back))
+        if progress is not None:
+            progress("without a column", len(columns) / len(dropped))
+    rows = [
+        (names[i], names[j], kept[i, j] / fits[i, j], turned[i, j] / fits[i, j]) for i, j in edges if fits[i, j] > 0
+    ]
+    found = pd.DataFrame(rows, columns=["cause", "effect", "kept", "turned"])
+    found["neither"] = 1 - found["kept"] - found["turned"]
+    found = found.sort_values(["turned", "kept"], ascending=[False, True], kind="stable", ignore_index=True)
+    by_column = pd.DataFrame(columns, columns=["dropped", "turned"])
+    return ColumnStability(found, by_column.sort_values("turned", ascending=False, kind="stable", ignore_index=True))
+
+
+def _paths_without(learner: Any, table: Table, column: int) -> np.ndarray:
+    """Which variable leads to which in the graph learned without a column."""
+    learner = clone(learner)
+    if getattr(learner, "knowledge", None) is not None:
+        learner.set_params(knowledge=_without(Knowledge.of(learner.knowledge), table.names[column]))
+    return reachability(learner.fit(table.only(np.arange(table.width) != column)).result_.matrix)
+
+
+def _without(known: Knowledge, name: str) -> Knowledge:
+    """What is left of the knowledge if a variable is not in the table."""
+    tiers = [[one for one in tier if one != name] for tier in known.tiers]
+    return Knowledge(
+        required=[edge for edge in known.required if name not in edge],
+        forbidden=[edge for edge in known.forbidden if name not in edge],
+        tiers=[tier for tier in tiers if tier],
+        prior=[belief for belief in known.prior if name not in belief[:2]],
+        roots=[root for root in known.roots if root != name],
     )
 
 
@@ -253,6 +456,14 @@ def _seeds(random_state: Any, count: int) -> list[np.random.SeedSequence]:
     return random_state.spawn(count)
 
 
+def _each(work: Callable[..., Any], table: Table, items: Sequence[Any], n_jobs: int | None) -> Iterator[Any]:
+    """``work(table, item)`` of each item, in order: on a cluster if there is one, else in processes here."""
+    there = map_there(partial(work, table), items) if table.rows.in_memory else None
+    if there is not None:
+        return there
+    return iter(Parallel(n_jobs=n_jobs, return_as="generator")(delayed(work)(table, item) for item in items))
+
+
 def _fit_once(
     learner: Any,
     relearn: Callable[[np.ndarray, int], np.ndarray] | None,
@@ -262,19 +473,23 @@ def _fit_once(
     """The boolean matrix learned from one resample, and how often it had to be drawn again."""
     rng = np.random.default_rng(seed)
     values, n = table.values, table.count
-    drawn, again = rng.integers(n, size=n), 0
+    drawn, again = draw_rows(table.together, n, rng), 0
     while (constant := values[drawn].max(axis=0) == values[drawn].min(axis=0)).any():
         if again == _PATIENCE:
             raise InputError(
                 f"column {table.names[int(constant.argmax())]!r} varies so rarely that it was constant in {_PATIENCE} "
                 "resamples in a row: drop it, or add rows"
             )
-        drawn, again = rng.integers(n, size=n), again + 1
+        drawn, again = draw_rows(table.together, n, rng), again + 1
     own_seed = int(rng.integers(2**31))
     if relearn is not None:
         return relearn(np.bincount(drawn, minlength=n).astype(np.float64), own_seed), again
     learner = clone(learner)
     if "random_state" in learner.get_params():
         learner.set_params(random_state=own_seed)
-    learner.fit(table.take(drawn).to_frame())
+    taken = table.take(drawn)
+    done = Experiments.of(getattr(learner, "experiments", None))
+    if done.rows and taken.conditions is not None:  # the condition of each row that was drawn
+        learner.set_params(experiments=replace(done, rows=tuple(taken.conditions.words())))
+    learner.fit(taken if "missing" in learner.get_params() else taken.to_frame())
     return learner.adjacency_matrix_.to_numpy().astype(bool), again

@@ -1,8 +1,9 @@
 """Functions compiled to machine code by numba: one decorator, a cache that notices changes, a word while it compiles.
 
 numba keeps machine code on disk as long as the file of the *decorated* function is unchanged. But that code also holds
-every function it calls and every constant it reads, in whatever file they stand. :func:`compiled` therefore adds to
-numba's stamp a digest of all files of the package that hold compiled functions: change one, and all are compiled anew.
+every function it calls and every constant it reads, in whatever file they stand. :func:`compiled` therefore adds to the
+version that numba writes into its cache a digest of all files of the package that hold compiled functions or what they
+read: change one, and all are compiled anew. The version is compared before anything else of a cache is read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, TypeVar, cast, overload
 from numba import njit
 from numba.core import event
 
-__all__ = ["compilation_heard", "compiled", "holds_compiled"]
+__all__ = ["compilation_heard", "compiled", "watched"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -60,26 +61,29 @@ def _compile(function: Function, *, fastmath: bool) -> Function:
     dispatcher = cast(Function, njit(cache=True, nogil=True, fastmath=fastmath)(function))
     package = sys.modules.get(function.__module__.partition(".")[0])
     file = getattr(package, "__file__", None)
-    # The stamp is internal to numba. Without it the cache is numba's own: right until a called function changes.
+    # The version is internal to numba. Without it the cache is numba's own: right until a called function changes.
     kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if file is not None and hasattr(kept, "_source_stamp"):
-        kept._source_stamp = (kept._source_stamp, _digest(Path(file)))
+    if file is not None and hasattr(kept, "_version"):
+        kept._version = f"{kept._version} {_digest(Path(file))}"
     return dispatcher
 
 
-def holds_compiled(source: bytes) -> bool:
-    """Whether the text of a module imports the decorator."""
-    return b"from dagtune.compiled import" in source
+def watched(home: Path) -> list[Path]:
+    """The files of a package whose change compiles all anew.
+
+    Those that import the decorator, every numbers.py, and every problem.py: the tuples that compiled functions take.
+    """
+    files = sorted(home.rglob("*.py"))
+    plain = ("numbers.py", "problem.py")
+    return [f for f in files if f.name in plain or b"from dagtune.compiled import" in f.read_bytes()]
 
 
 @cache
 def _digest(entrance: Path) -> str:
-    """Of all files that hold compiled functions, in the package with this ``__init__.py`` (or in this module alone)."""
-    files = sorted(entrance.parent.rglob("*.py")) if entrance.name == "__init__.py" else [entrance]
+    """Of all watched files in the package with this ``__init__.py`` (or of this module alone)."""
     found = hashlib.sha256()
-    for source in (path.read_bytes() for path in files):
-        if holds_compiled(source):
-            found.update(hashlib.sha256(source).digest())
+    for path in watched(entrance.parent) if entrance.name == "__init__.py" else [entrance]:
+        found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()
 
 
@@ -98,7 +102,7 @@ def _log_once() -> None:
     # A warning, because Python shows nothing less to those who have not set up logging, and without a word the first
     # call after an installation looks as if it hung. It comes once a process, and only if something is compiled.
     logging.getLogger("dagtune").warning(
-        "compiling numerical code: this takes up to half a minute, only once after an installation"
+        "compiling numerical code: this takes a minute or two, only once after an installation"
     )
 
 

@@ -9,18 +9,39 @@ What is not finished yet is listed, so that a program that must end at once can 
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import secrets
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["remove_unfinished", "undisturbed", "whole_file", "whole_folder", "write_whole"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "held",
+    "remove_unfinished",
+    "sweep",
+    "undisturbed",
+    "whole_file",
+    "whole_folder",
+    "whole_path",
+    "write_whole",
+]
 
 _unfinished: set[Path] = set()
+#: The temporary name: machine, process, something random.
+_PART = re.compile(r"\.dagtune-([0-9a-f]{8})-(\d+)-[0-9a-f]{16}\.part")
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
@@ -133,15 +154,123 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
+def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a random name for another library to write a file under, which takes its place when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        Where it goes; a file or link of that name is replaced.
+
+    Yields
+    ------
+    Path
+        The name to write to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_path(Path(folder) / "note.txt") as part:
+    ...         _ = part.write_text("one line")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['note.txt']
+    """
+    path = Path(path)
+    with _part_of(path.parent) as part:
+        yield part
+        os.replace(part, path)
+
+
+@contextmanager
 def _part_of(folder: Path) -> Iterator[Path]:
     """A new name in the folder; what stands under it when the block ends, however it ends, is removed."""
-    part = folder / f".dagtune-{secrets.token_hex(8)}.part"
+    sweep(folder)
+    part = folder / f".dagtune-{_machine()}-{os.getpid()}-{secrets.token_hex(8)}.part"
     _unfinished.add(part)
     try:
         yield part
     finally:
-        _remove(part)
-        _unfinished.discard(part)
+        try:
+            _remove(part)
+        except BaseException:  # a signal while it is removed
+            _remove(part)
+            raise
+        finally:
+            _unfinished.discard(part)
+
+
+def sweep(folder: str | os.PathLike[str]) -> None:
+    """Remove what a killed program has left unfinished in a folder: parts whose process on this machine is gone.
+
+    Parameters
+    ----------
+    folder : path
+
+    Examples
+    --------
+    >>> sweep(".")
+    """
+    with suppress(OSError):
+        for path in [Path(entry.path) for entry in os.scandir(folder) if entry.name.startswith(".dagtune-")]:
+            found = _PART.fullmatch(path.name)
+            if found and found[1] == _machine() and not path.is_symlink() and not _alive(int(found[2])):
+                _remove(path)
+
+
+@cache
+def _machine() -> str:
+    """A short name of this machine: process numbers of another one say nothing here."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8]
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it is somebody else's, or can't be asked
+        return True
+    return True
+
+
+@contextmanager
+def held(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a place to write to, so that a second program that wants it hears so at its start.
+
+    The lock is a file in this user's folder below the system's temporary one; it ends with the process, however that
+    ends. Where there are no such locks (Windows), nothing is held.
+
+    Parameters
+    ----------
+    path : path
+        The file or folder that will be written; it need not exist.
+
+    Raises
+    ------
+    BlockingIOError
+        Another process holds it.
+
+    Examples
+    --------
+    >>> with held("result"):
+    ...     pass
+    """
+    if fcntl is None:
+        yield
+        return
+    home = Path(tempfile.gettempdir()) / f"dagtune-{os.getuid()}"
+    home.mkdir(mode=0o700, exist_ok=True)
+    if home.is_symlink() or home.stat().st_uid != os.getuid():  # somebody else's: do without
+        yield
+        return
+    name = hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:32]
+    handle = os.open(home / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def remove_unfinished() -> None:
@@ -165,7 +294,7 @@ def undisturbed() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield
     finally:

@@ -13,7 +13,7 @@ holds the baselines too. Estimators load when they are needed, so that ``dagtune
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -22,15 +22,19 @@ import dagtune.baselines
 from dagtune import methods
 from dagtune.methods import Fit, Home, Method, Option, Reading
 from dagtune.progress import Progress
+from dagtune.registry import plug_ins
 
 __all__ = [
     "DEFAULT",
     "LEARNERS",
     "METHODS",
     "Learner",
+    "PlugIn",
+    "method",
     "offered",
     "options_by_name",
     "outside_modules",
+    "read_kinds",
     "readings",
     "register_learner",
 ]
@@ -39,6 +43,7 @@ __all__ = [
 DEFAULT = "conditional"
 
 Kind = TypeVar("Kind", bound=Method)
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +58,7 @@ class Learner(Method):
     result_name : str
         What ``result.settings["learner"]`` says. A report then shows Python that fits the learner again.
     ranked : bool
-        Whether ``result.scores`` rank every pair, so that experiments score the ranking too.
+        Whether ``result.scores`` rank every pair, so that experiments score the ranking too. Probabilities always do.
 
     The other parameters are those of :class:`dagtune.methods.Method`.
     """
@@ -73,8 +78,8 @@ class Learner(Method):
         ----------
         knowledge : Knowledge, mapping or path, optional
         **options
-            Keywords of the estimator, over what this learner fixes. ``random_state``, ``threads``, ``time_limit`` and
-            ``progress`` are left out where the estimator does not take them.
+            Keywords of the estimator, over what this learner fixes. ``random_state``, ``threads``, ``time_limit``,
+            ``progress``, ``memory`` and ``checkpoint`` are left out where the estimator does not take them.
 
         Raises
         ------
@@ -88,7 +93,7 @@ class Learner(Method):
 
             raise InputError(f"{self.name} takes no prior knowledge: leave it out, or choose another method")
         given = {"knowledge": knowledge, **self.settings, **options}
-        droppable = ("knowledge", "random_state", "threads", "time_limit", "progress")
+        droppable = ("knowledge", "random_state", "threads", "time_limit", "progress", "memory", "checkpoint")
         return kind(**{name: value for name, value in given.items() if name in taken or name not in droppable})
 
     def run(
@@ -108,11 +113,97 @@ class Learner(Method):
         result = made.fit(self.given(X)).result_
         return Fit(
             result.matrix,
-            scores=result.scores.to_numpy() if self.ranked else None,
+            scores=result.scores.to_numpy() if self.ranked or result.probability is not None else None,
             others={reading.name: as_matrix(reading.graph(result)) for reading in self.readings},
-            phases=result.graphs,
+            phases=result.history,
             warnings=tuple(result.warnings),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlugIn(Method):
+    """A method as somebody brings it: a function, an estimator, or an entry for our table; it loads when it is run.
+
+    Parameters
+    ----------
+    thing : callable, class, Method, or str "package.module:name"
+        A function ``f(X)`` of a DataFrame, which gives a DAG (an array, a DataFrame, a networkx graph) and may take
+        ``rng``, ``threads``, ``time_limit`` and ``progress``; or a class whose ``fit(X)`` leaves ``result_`` or
+        ``adjacency_matrix_``; or a :class:`Learner` or :class:`dagtune.baselines.Baseline`.
+    found : bool
+        Whether it comes from an entry point of an installed package; a child process then finds it by itself.
+
+    The other parameters are those of :class:`dagtune.methods.Method`.
+    """
+
+    thing: Any
+    found: bool = False
+
+    @property
+    def home(self) -> Home:
+        return self.thing.home if isinstance(self.thing, Method) else self.thing
+
+    def run(
+        self,
+        X: Any,
+        *,
+        seed: Any = None,
+        threads: int | None = None,
+        time_limit: float | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> Fit:
+        """Call what was brought; see :meth:`dagtune.methods.Method.run`."""
+        thing, given = self.load(), {"threads": threads, "time_limit": time_limit, "progress": progress, **options}
+        if isinstance(thing, Method):
+            found = thing.run(X, seed=seed, **given)
+        else:
+            X = self.given(X)
+            if inspect.isclass(thing):
+                thing, given = _fitted(thing), {"random_state": seed, **given}
+            else:
+                given = {"rng": seed, **given}
+            taken = inspect.signature(thing).parameters
+            found = _as_fit(
+                thing(X, **{name: value for name, value in given.items() if name in taken or name in options})
+            )
+        _refuse_other_graphs(self.name, found.graph, X)
+        return found
+
+
+def _fitted(kind: Any) -> Any:
+    """A function that fits an estimator, with the signature of the estimator."""
+
+    def fit(X: Any, **options: Any) -> Any:
+        learner = kind(**options).fit(X)
+        return getattr(learner, "result_", None) or learner.adjacency_matrix_
+
+    fit.__signature__ = inspect.signature(kind)  # type: ignore[attr-defined]
+    return fit
+
+
+def _as_fit(answer: Any) -> Fit:
+    """What a function of somebody else's gave: a graph, or something that has one."""
+    from dagtune.graph import as_matrix
+
+    if isinstance(answer, Fit):
+        return answer
+    notes = tuple(getattr(answer, "notes", ()))
+    graph = getattr(answer, "matrix", None)  # a Result
+    graph = getattr(answer, "graph", None) if graph is None else graph  # a Learned; networkx keeps a dict there
+    return Fit(as_matrix(answer if graph is None or isinstance(graph, dict) else graph), notes=notes)
+
+
+def _refuse_other_graphs(name: str, graph: Any, X: Any) -> None:
+    """Refuse an answer that is no DAG of the table's columns."""
+    from dagtune.graph import find_cycle
+    from dagtune.validation import InputError
+
+    width = X.width if hasattr(X, "width") else X.shape[1]
+    if len(graph) != width:
+        raise InputError(f"{name} gave a graph of {len(graph)} nodes for {width} columns: correct the method")
+    if find_cycle(graph) is not None:
+        raise InputError(f"{name} gave a graph with a cycle: correct the method")
 
 
 class _Chosen(Mapping[str, Kind], Generic[Kind]):
@@ -138,7 +229,58 @@ class _Chosen(Mapping[str, Kind], Generic[Kind]):
 #: The learners by name.
 LEARNERS: Mapping[str, Learner] = _Chosen(Learner)
 #: All methods by name, learners first: the order in which tables show them.
-METHODS: Mapping[str, Method] = _Chosen(Learner, dagtune.baselines.Baseline)
+METHODS: Mapping[str, Method] = _Chosen(Learner, dagtune.baselines.Baseline, PlugIn)
+
+
+def _installed() -> Iterator[Method]:
+    """Methods of other packages, from entry points of the group "dagtune.methods"; nothing of them is imported yet."""
+    for entry in plug_ins("dagtune.methods"):
+        yield PlugIn(name=entry.name, thing=entry.value, found=True, about=f"from {entry.module.partition('.')[0]}")
+
+
+methods.METHODS.outside = _installed
+
+
+def method(name: str, **about: Any) -> Callable[[Thing], Thing]:
+    """Decorator that makes a function or an estimator a method: ``dagtune compare`` and ``reproduce`` then know it.
+
+    They run it in a process of its own, which imports the module of the function. A package that is installed offers
+    its method by an entry point instead, and need not be imported: ``[project.entry-points."dagtune.methods"]``.
+
+    Parameters
+    ----------
+    name : str
+        What one types.
+    **about
+        Other fields of :class:`dagtune.methods.Method`, such as ``label``, ``seconds`` or ``random``.
+
+    Returns
+    -------
+    callable
+        Decorator for what :class:`PlugIn` takes; it gives the function or class back.
+
+    Raises
+    ------
+    InputError
+        If a method of that name is already registered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dagtune
+    >>> @dagtune.method("by-mean")
+    ... def by_mean(X):
+    ...     return dagtune.graph.complete(np.argsort(X.mean()))
+    >>> dagtune.learners.METHODS["by-mean"].run(dagtune.datasets.load("sachs").X).graph.sum()
+    np.int64(55)
+    >>> del dagtune.methods.METHODS["by-mean"]
+    """
+
+    def register(thing: Thing) -> Thing:
+        methods.METHODS.register(PlugIn(name=name, thing=thing, **about))
+        return thing
+
+    return register
 
 
 def register_learner(learner: Learner) -> Learner:
@@ -190,7 +332,8 @@ def options_by_name() -> dict[str, tuple[Option, list[str]]]:
 
 def outside_modules() -> list[str]:
     """Modules outside this package that hold registered methods; a child process imports them to know the methods."""
-    return sorted({method.module for method in METHODS.values() if not method.ours} - {"__main__"})
+    outside = [method for method in METHODS.values() if not method.ours]
+    return sorted({method.module for method in outside if not getattr(method, "found", False)} - {"__main__"})
 
 
 def readings() -> dict[str, tuple[Method, Reading]]:
@@ -205,13 +348,83 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
+def _count_or_share(number: float) -> int | float:
+    """12.0 is a count, 0.3 a share."""
+    return int(number) if number >= 1 and number == int(number) else number
+
+
+def _named_numbers(texts: list[str]) -> dict[str, int | float | str]:
+    """Options of a solver from "steps=500,rate=0.1"."""
+    from dagtune.validation import InputError
+
+    found: dict[str, int | float | str] = {}
+    for part in (part for text in texts for part in text.split(",")):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name or not value:
+            raise InputError(f"--solver-options takes a name and a value, such as steps=500, not {part!r}")
+        number = _word_or_number(value)
+        found[name] = int(number) if isinstance(number, float) and value.lstrip("+-").isdigit() else number
+    return found
+
+
+def read_kinds(texts: list[str]) -> dict[str, str | list[str]]:
+    """Kinds of columns from "visits=count,size=small<middle<large"."""
+    from dagtune.validation import InputError
+
+    found: dict[str, str | list[str]] = {}
+    for part in (part for text in texts for part in text.split(",")):
+        name, equals, kind = part.rpartition("=")
+        if not equals or not name.strip() or not kind.strip():
+            raise InputError(
+                f"--kinds takes a column and its kind, such as visits=count or size=small<middle<large, not {part!r}: "
+                'put the kind after "="'
+            )
+        levels = [level.strip() for level in kind.split("<")]
+        found[name.strip()] = levels if len(levels) > 1 else levels[0]
+    return found
+
+
+def _merged(texts: list[str]) -> dict[str, list[str]]:
+    """Groups of indicators from "site=north,south"; several are typed one after the other."""
+    from dagtune.validation import InputError
+
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        new, equals, names = text.partition("=")
+        if not equals or not new.strip() or "," not in names:
+            raise InputError(f"--merge takes a new name and columns of 0 and 1, such as site=north,south, not {text!r}")
+        found[new.strip()] = [name.strip() for name in names.split(",")]
+    return found
+
+
+_KINDS = Option(
+    "kinds", "visits=count, size=s<m<l, ...", metavar="NAME=KIND", type=list[str], read=read_kinds, panel="Data"
+)
+_WEIGHT = Option("sample_weight", "Column that says how much each row counts.", metavar="NAME", panel="Data")
+_BLOCKS = Option("blocks", "Rows drawn together.", metavar="N|auto", read=_word_or_number, panel="Data", rare=True)
 _OT_OPTIONS = (
+    _KINDS,
+    _WEIGHT,
+    _BLOCKS,
     Option(
         "kernel",
         "gaussian, sigmoid, laplace, auto, ...",
         choices=("auto", "gaussian", "laplace", "rational-quadratic", "sigmoid"),
     ),
     Option("preset", "paper or released (the authors' script).", choices=("paper", "released")),
+    Option(
+        "bandwidth", "median, paper, unit, or a number.", ("median", "paper", "unit"), read=_word_or_number, rare=True
+    ),
+    Option("solver", "exact, gumbel or released.", choices=("exact", "gumbel", "released"), rare=True),
+    Option("penalty", "what a pair costs, in HSIC.", metavar="X", type=float, rare=True),
+    Option("n_pairs", "number or share of pairs.", metavar="N", type=float, read=_count_or_share, rare=True),
+    Option("alpha", "level of the independence tests.", metavar="X", type=float, rare=True),
+    Option("deletion", "min or max.", choices=("min", "max"), rare=True),
+    Option("edge_score", "max, mean or min.", choices=("max", "mean", "min"), rare=True),
+    Option("order", "2, or 3 for sums of three columns.", metavar="N", type=int, rare=True),
+    Option("combine", "sum or joint.", choices=("sum", "joint"), rare=True),
+    Option("engine", "auto, dense or lowrank.", choices=("auto", "dense", "lowrank"), rare=True),
+    Option("solver_options", "steps=500, ...", metavar="NAME=X", type=list[str], read=_named_numbers, rare=True),
 )
 
 for _learner in (
@@ -248,7 +461,7 @@ for _learner in (
         options=(
             Option(
                 "noise",
-                "auto, equal, free, non-gaussian, ...",
+                "auto, equal, free, non-gaussian, post-nonlinear.",
                 choices=("auto", "equal", "free", "non-gaussian", "post-nonlinear"),
             ),
             Option(
@@ -257,13 +470,20 @@ for _learner in (
                 choices=("sparse", "balanced", "dense"),
                 read=_word_or_number,
             ),
+            _KINDS,
+            Option("categorical", "Columns of categories.", metavar="NAMES", type=list[str], panel="Data"),
             Option(
-                "categorical",
-                "columns of categories, causes only.",
-                metavar="NAMES",
+                "merge",
+                "Indicators as one: site=north,south.",
+                metavar="NAME=NAMES",
                 type=list[str],
+                read=_merged,
                 panel="Data",
             ),
+            Option("groups", "Column that names each row's group.", metavar="NAME", panel="Data"),
+            Option("experiments", "What was done to rows: .toml or .json.", metavar="FILE", panel="Data"),
+            _WEIGHT,
+            _BLOCKS,
         ),
         seconds=8.0,
         default=True,

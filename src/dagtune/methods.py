@@ -60,6 +60,8 @@ class Option:
         Turns what was typed into what the method takes.
     panel : str
         Heading in the help above the option.
+    rare : bool
+        Whether the help only names it, beside the method, because few need it.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Option:
     type: Any = str
     read: Callable[[Any], Any] | None = None
     panel: str = "Method"
+    rare: bool = False
 
     @property
     def flag(self) -> str:
@@ -197,6 +200,11 @@ class Method:
     def available(self) -> bool:
         """Whether everything it needs is installed."""
         return all(find_spec(module) is not None for module in self.needs)
+
+    @property
+    def takes_categories(self) -> bool:
+        """Whether columns of categories mean something to it; chance does not look at them."""
+        return self.chance or any(option.name == "categorical" for option in self.options)
 
     @property
     def home(self) -> Home:

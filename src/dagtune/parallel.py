@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeVar
 
-import scipy.linalg  # noqa: F401  loads its own BLAS, which is found below
 from threadpoolctl import ThreadpoolController
 
 from dagtune.validation import check_count
@@ -40,6 +39,8 @@ def count_threads(threads: int | None = None) -> int:
 @cache
 def _blas() -> ThreadpoolController:
     """The BLAS libraries of this process, found once: the search takes as long as a small regression."""
+    import scipy.linalg  # noqa: F401  loads its own BLAS, which is to be found
+
     return ThreadpoolController().select(user_api="blas")
 
 

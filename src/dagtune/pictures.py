@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,17 +10,21 @@ import numpy as np
 
 from dagtune import graph
 from dagtune.layout import GAP, NODE_HEIGHT, Layout, lay_out
-from dagtune.text import short_label
+from dagtune.text import printable, short_label
 
-__all__ = ["draw_dependence", "draw_graph", "draw_phases"]
+__all__ = ["draw_dependence", "draw_graph", "draw_phases", "svg_graph"]
 
-#: Line of an edge that was removed, kept, whose direction was decided, or that is new: colour, dashes, width factor.
+#: Line of an edge that was removed, kept, whose direction was decided or is open, or that is new: colour, dashes, width
+#: factor.
 _STYLES = {
     "went": ("#b3261e", (0, (4, 3)), 1.2),
     "kept": ("#3b4a5a", "-", 1.0),
     "decided": ("#1f5fbf", (0, (8, 2, 1.5, 2)), 1.5),
     "came": ("#00796b", "-", 2.2),
+    "undecided": ("#8a5300", (0, (5, 2.5)), 1.0),
 }
+#: Text in the middle of its point.
+_CENTRED = 'text-anchor="middle" dominant-baseline="central"'
 
 
 def draw_graph(
@@ -27,10 +32,13 @@ def draw_graph(
     names: Sequence[str],
     *,
     strength: np.ndarray | None = None,
+    undecided: Sequence[tuple[int, int]] = (),
     ax: Any = None,
     title: str = "",
 ) -> Any:
     """Draw a graph in layers, causes above effects.
+
+    A pair whose direction is undecided is a line without a head, with a question mark.
 
     Parameters
     ----------
@@ -40,6 +48,8 @@ def draw_graph(
         Text of the boxes.
     strength : ndarray, shape (d, d), optional
         Larger values get wider lines.
+    undecided : sequence of (int, int)
+        Positions of pairs that are joined, with an open direction.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
     title : str
@@ -59,14 +69,88 @@ def draw_graph(
     """
     matrix = graph.as_matrix(matrix)
     labels = [short_label(name) for name in names]
-    layout = lay_out(matrix, labels)
+    open_pairs = _placed(matrix, undecided)
+    layout = lay_out(matrix, labels, also=matrix | open_pairs)
     if ax is None:
         ax = _new_axes([layout.size])[0]
     widths = np.ones(matrix.shape) if strength is None else _line_widths(matrix, strength)
     _prepare(ax, layout, title)
-    _draw_edges(ax, layout, {"kept": matrix}, widths)
+    _draw_edges(ax, layout, {"kept": matrix & ~open_pairs, "undecided": open_pairs}, widths)
     _draw_nodes(ax, layout, labels)
     return ax
+
+
+def svg_graph(
+    matrix: Any, names: Sequence[str], *, undecided: Sequence[tuple[int, int]] = (), width: float = 720.0
+) -> str:
+    """A graph in layers as SVG text for a notebook, as :func:`draw_graph` draws it; needs no matplotlib.
+
+    Parameters
+    ----------
+    matrix : array-like, DataFrame or networkx.DiGraph
+        ``A[i, j]`` means ``i -> j``.
+    names : sequence of str
+        Text of the boxes; escaped, so that it can't become markup.
+    undecided : sequence of (int, int)
+        Positions of pairs that are joined, with an open direction.
+    width : float
+        Most pixels across; a wider graph is scaled down.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> svg_graph([[0, 1], [0, 0]], ["rain", "<wet>"]).count("&lt;wet&gt;")
+    2
+    """
+    matrix = graph.as_matrix(matrix)
+    labels = [short_label(name) for name in names]
+    open_pairs = _placed(matrix, undecided)
+    layout = lay_out(matrix, labels, also=matrix | open_pairs)
+    wide, high = (side + 24 for side in layout.size)
+    scale = min(1.0, width / wide)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="-12 -12 {wide:.0f} {high:.0f}" '
+        f'width="{wide * scale:.0f}" height="{high * scale:.0f}" font-family="sans-serif" font-size="13">'
+    ]
+    for style, group in (("kept", matrix & ~open_pairs), ("undecided", open_pairs)):
+        colour = _STYLES[style][0]
+        for i, j in np.argwhere(group).tolist():
+            points = layout.routes[i, j] if (i, j) in layout.routes else layout.routes[j, i]
+            ends = _curves(points)
+            told = f"M{points[0][0]:.0f} {points[0][1]:.0f}" + "".join(
+                ("C" if len(piece) == 3 else "L") + " ".join(f"{x:.0f} {y:.0f}" for x, y in piece) for piece in ends
+            )
+            dashes = ' stroke-dasharray="5 3"' if style == "undecided" else ""
+            parts.append(f'<path d="{told}" fill="none" stroke="{colour}" stroke-width="1.4"{dashes}/>')
+            if style == "undecided":
+                (x, y), around = np.mean([points[0], points[-1]], axis=0), f'fill="#fff" stroke="{colour}"'
+                parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="9" {around}/>')
+                parts.append(f'<text x="{x:.0f}" y="{y:.0f}" {_CENTRED} fill="{colour}">?</text>')
+                continue
+            tip, before = np.array(ends[-1][-1]), np.array(ends[-1][-2] if len(ends[-1]) > 1 else points[-2])
+            if (i, j) not in layout.routes:
+                tip, before = np.array(points[0]), np.array(ends[0][0])
+            corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in _head(tip, before, 8.0))
+            parts.append(f'<polygon points="{corners}" fill="{colour}"/>')
+    for (x, y), box, label, name in zip(layout.positions, layout.widths, labels, names):
+        left, top, whole = x - box / 2, y - NODE_HEIGHT / 2, html.escape(printable(name))
+        parts.append(
+            f'<g><title>{whole}</title><rect x="{left:.0f}" y="{top:.0f}" '
+            f'width="{box:.0f}" height="{NODE_HEIGHT}" rx="6" fill="#eef3f8" stroke="#2b3a4a"/>'
+            f'<text x="{x:.0f}" y="{y:.0f}" {_CENTRED} fill="#111">{html.escape(label)}</text></g>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def _placed(matrix: np.ndarray, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+    """(d, d) bool: each pair in the direction that the graph has, or as it is given."""
+    found = np.zeros(matrix.shape, dtype=bool)
+    for i, j in pairs:
+        found[(j, i) if matrix[j, i] else (i, j)] = True
+    return found
 
 
 def draw_phases(graphs: Mapping[str, Any], names: Sequence[str], *, axes: Any = None) -> np.ndarray:
@@ -225,9 +309,24 @@ def _draw_edges(ax: Any, layout: Layout, groups: Mapping[str, np.ndarray], width
             width = factor * widths[i, j]
             line = {"edgecolor": colour, "linewidth": width * scale, "linestyle": dashes, "gid": f"edge-{i}-{j}"}
             ax.add_patch(PathPatch(path, facecolor="none", capstyle="butt", zorder=1, **line))
+            if style == "undecided":
+                _draw_question(ax, path, colour)
+                continue
             ends = path.vertices[[-1, -2]], path.vertices[[0, 1]]
             for tip, before in ends[: 1 + bool(matrix[j, i])]:
                 ax.add_patch(Polygon(_head(tip, before, 6 + 1.5 * width), color=colour, linewidth=0, zorder=2))
+
+
+def _draw_question(ax: Any, path: Any, colour: str) -> None:
+    """Draw a question mark half-way along a path."""
+    from matplotlib.patches import Circle
+
+    points = path.to_polygons(closed_only=False)[0]  # the curves as short straight lines
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+    x, y = (np.interp(along[-1] / 2, along, points[:, k]) for k in (0, 1))
+    ax.add_patch(Circle((x, y), 9, facecolor="white", edgecolor=colour, linewidth=0.8, zorder=2))
+    size = 11 * _points_per_pixel(ax)
+    ax.text(x, y, "?", ha="center", va="center", fontsize=size, color=colour, weight="bold", zorder=2.5)
 
 
 def _head(tip: np.ndarray, before: np.ndarray, length: float) -> np.ndarray:

@@ -6,12 +6,45 @@ before anything heavy loads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-__all__ = ["Registry"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["Registry", "plug_ins", "tell_broken"]
 
 Entry = TypeVar("Entry")
+
+
+def plug_ins(group: str) -> list[EntryPoint]:
+    """What installed packages offer under ``[project.entry-points."group"]``, by name.
+
+    Parameters
+    ----------
+    group : str
+        "dagtune.methods", "dagtune.kernels" or "dagtune.generators".
+
+    Returns
+    -------
+    list of importlib.metadata.EntryPoint
+        Nothing is imported yet.
+
+    Examples
+    --------
+    >>> plug_ins("dagtune.nothing")
+    []
+    """
+    from importlib.metadata import entry_points
+
+    found = {entry.name: entry for entry in entry_points(group=group)}  # a package may be on the path twice
+    return [found[name] for name in sorted(found)]
+
+
+def tell_broken(entry: EntryPoint, why: object) -> None:
+    """Warn that a plug-in is left out."""
+    warnings.warn(f"the plug-in {entry.name!r} ({entry.value}) is left out: {why}", RuntimeWarning, stacklevel=3)
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
@@ -23,6 +56,9 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         What an entry is called in messages, such as "kernel".
     entries : iterable of entries, optional
         The first entries. Each has an attribute ``name``.
+    outside : callable, optional
+        Gives what other packages offer. It is called once, when the registry is first read; a name that is taken is
+        left out.
 
     Examples
     --------
@@ -41,8 +77,11 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
     dagtune.validation.InputError: unknown unit 'fot': choose one of 'inch', 'foot'; did you mean 'foot'?
     """
 
-    def __init__(self, what: str, entries: Iterable[Entry] = ()) -> None:
+    def __init__(
+        self, what: str, entries: Iterable[Entry] = (), outside: Callable[[], Iterable[Entry]] | None = None
+    ) -> None:
         self.what = what
+        self.outside = outside
         self._entries: dict[str, Entry] = {}
         for entry in entries:
             self.register(entry)
@@ -79,19 +118,31 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         """The entry of that name. For an unknown name an :class:`InputError` lists all, and guesses the one meant."""
         from dagtune.validation import check_choice  # here, because numpy loads with it
 
-        return self._entries[check_choice(self.what, name, self._entries)]
+        return self._all()[check_choice(self.what, name, self._all())]
+
+    def _all(self) -> dict[str, Entry]:
+        """The entries, with those of other packages."""
+        if self.outside is not None:
+            outside, self.outside = self.outside, None
+            for entry in outside():
+                name: str = entry.name  # type: ignore[attr-defined]
+                if name in self._entries:
+                    text = f"another package offers a {self.what} named {name!r}, which is taken: it is left out"
+                    warnings.warn(text, RuntimeWarning, stacklevel=4)
+                self._entries.setdefault(name, entry)
+        return self._entries
 
     def __getitem__(self, name: str) -> Entry:
-        return self._entries[name]
+        return self._all()[name]
 
     def __delitem__(self, name: str) -> None:
         del self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._all())
 
     def __repr__(self) -> str:
         return f"<registry of {len(self)} {self.what}s: {', '.join(self)}>"

@@ -1,4 +1,4 @@
-"""Names as people see them: control characters made visible, long names shortened.
+"""Text as people see it: control characters made visible, long names shortened, columns aligned.
 
 Column names and file names are untrusted text. :func:`printable` makes control characters visible before they reach a
 terminal, a picture or a page; the page escapes its own markup as well.
@@ -6,11 +6,12 @@ terminal, a picture or a page; the page escapes its own markup as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["plain", "printable", "short_label", "shown"]
+__all__ = ["columns_of_text", "plain", "printable", "say_seconds", "short_label", "shown"]
 
 _LONGEST_LABEL = 18
 #: Characters that Unicode counts as printable but that look blank.
@@ -103,3 +104,53 @@ def short_label(name: Any, longest: int = _LONGEST_LABEL) -> str:
         return text
     tail = longest // 3
     return f"{text[: longest - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{text[-tail:]}"
+
+
+def columns_of_text(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
+    """Lines of a table with aligned columns.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+        The cells, printable already.
+    right : sequence of int
+        Columns that are aligned to the right.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> columns_of_text([["a", "1"], ["bcd", "10"]], right=[1])
+    ['a     1', 'bcd  10']
+    """
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
+    return [
+        "  ".join(
+            cell.rjust(w) if k in right else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def say_seconds(seconds: float) -> str:
+    """A time for people.
+
+    Parameters
+    ----------
+    seconds : float
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> say_seconds(600)
+    '10 minutes'
+    """
+    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} seconds"

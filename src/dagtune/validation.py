@@ -6,9 +6,13 @@ Tables are checked by :func:`dagtune.tables.read_table`.
 from __future__ import annotations
 
 import difflib
+import json
+import os
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +26,7 @@ __all__ = [
     "check_width",
     "format_bytes",
     "parse_memory",
+    "read_entries",
 ]
 
 
@@ -39,8 +44,8 @@ class InputError(ValueError):
     """
 
 
-#: The most columns of a table, or nodes of a graph. The adjacency matrix of so many takes 10 GB.
-MAX_COLUMNS = 100_000
+#: The most columns of a table, or nodes of a graph. The numbers about all pairs of so many take 0.8 GB.
+MAX_COLUMNS = 10_000
 
 
 def check_names(names: Iterable[Any], *, count: int) -> tuple[str, ...]:
@@ -210,3 +215,60 @@ def format_bytes(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} TiB"
+
+
+#: What is read from TOML and JSON nests three or four levels deep. Parsers take long, or fail, far beyond that.
+_DEEPEST = 50
+#: Bytes of the largest such file: a million edges.
+_LONGEST = 2**25
+
+
+def read_entries(path: str | os.PathLike[str], what: str) -> Any:
+    """Read a .toml or .json file, such as one of prior knowledge.
+
+    Parameters
+    ----------
+    path : path
+    what : str
+        What it holds, for messages.
+
+    Returns
+    -------
+    object
+        Mappings, lists and values as they stand there.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it can't be parsed.
+
+    Examples
+    --------
+    >>> _ = Path("known.toml").write_text('required = [["rain", "wet"]]')
+    >>> read_entries("known.toml", "knowledge")
+    {'required': [['rain', 'wet']]}
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".toml", ".json"):
+        raise InputError(f"can't read {what} from {str(path)!r}: the file name must end in .toml or .json")
+    if not path.is_file():
+        raise InputError(f"there is no file of {what} {str(path)!r}: check the path")
+    try:
+        if path.stat().st_size > _LONGEST:
+            raise ValueError(f"it is longer than {format_bytes(_LONGEST)}")
+        text = path.read_text(encoding="utf-8")
+        _refuse_deep(text)
+        return tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except (ValueError, RecursionError) as error:  # TOML's, JSON's and unicode errors are all of the first kind
+        raise InputError(f"can't read {str(path)!r} ({str(error).splitlines()[0]}): fix the file") from error
+
+
+def _refuse_deep(text: str) -> None:
+    """Refuse a text with more open brackets at once than it can have, or with a name of very many parts."""
+    depth = 0
+    for character in text:
+        depth += (character in "[{") - (character in "]}")
+        if depth > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} brackets are open at once")
+    if max(map(len, re.findall(r"[\w.\-\"' ]+\.[\w.\-\"' ]+", text)), default=0) > 10_000:
+        raise ValueError("a key has more than 10 000 characters")

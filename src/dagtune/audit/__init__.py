@@ -7,7 +7,7 @@ many columns share one small risk of a false alarm: a clean Gaussian table gives
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from dagtune.audit.checks import CHECKS, about_names, about_sortability, sortability_of, summaries
@@ -20,11 +20,9 @@ __all__ = ["CODES", "Audit", "Column", "Finding", "audit"]
 def audit(
     table: Any,
     *,
-    sep: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
     truth: Any = None,
     progress: Callable[[str, float], None] | None = None,
+    **reading: Any,
 ) -> Audit:
     """Look for what is wrong with a table. Nothing in it is refused; it is reported.
 
@@ -32,14 +30,13 @@ def audit(
     ----------
     table : array of shape (rows, columns), data frame, path, or Table
         Whatever :func:`dagtune.tables.read_table` takes, and tables that it would refuse.
-    sep : str, optional
-        What separates the columns of a text file, if not what its ending says.
-    columns, drop : sequence of str, optional
-        Which columns of a file to look at, and which to leave out.
     truth : graph, optional
         The true graph of the columns (``A[i, j]`` means ``i -> j``), to add the sortability of the data.
     progress : callable, optional
         Called as ``progress(phase, share done)``.
+    **reading
+        How to read a file, as :func:`dagtune.tables.read_table` takes it: ``sep``, ``decimal``, ``encoding``, ``na``,
+        ``header``, ``query``; and ``columns`` or ``drop``, which columns to look at or to leave out.
 
     Returns
     -------
@@ -66,15 +63,16 @@ def audit(
     """
     tell = progress or (lambda phase, share: None)
     source = str(table) if isinstance(table, (str, os.PathLike)) else ""
-    frame, found = load(table, sep=sep, columns=columns, drop=drop, progress=lambda share: tell("reading", share))
+    frame, found, notes = load(table, progress=lambda share: tell("reading", share), reading=reading)
     look = Look(frame)
-    found += about_names(look.names, bool(source))
+    found += about_names(look.names)
+    told = {name for finding in found if finding.code == "non-numeric" for name in finding.columns}
     for done, check in enumerate(CHECKS):
         tell("auditing", done / len(CHECKS))
-        found += check(look)
+        found += [one for one in check(look) if one.code != "non-numeric" or not told & set(one.columns)]
     sortability = {} if truth is None else sortability_of(look, truth)
     found += about_sortability(sortability)
     tell("auditing", 1.0)
     order = list(CODES)
     found.sort(key=lambda finding: order.index(finding.code))  # stable: columns keep the order of the table
-    return Audit(len(frame), summaries(look), tuple(found), source, sortability)
+    return Audit(len(frame), summaries(look), tuple(found), source, sortability, tuple(notes))

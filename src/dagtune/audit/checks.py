@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +21,8 @@ from dagtune.audit.statistics import (
     sample,
     standard_deviations,
 )
-from dagtune.tables import MAX_CATEGORIES, few_rows
+from dagtune.tables import MAX_CATEGORIES, block_length, few_rows, infer_kind, lag_correlation, look_at_gaps
+from dagtune.tables.derived import find_derived
 from dagtune.validation import InputError
 
 __all__ = ["CHECKS", "about_names", "about_sortability", "sortability_of", "summaries"]
@@ -40,41 +40,70 @@ _SPREAD = 10.0
 _SORTABLE = 0.9
 
 
-def about_names(names: list[str], from_file: bool) -> Iterator[Finding]:
-    """Names that are empty, equal, or look like numbers."""
+def about_names(names: list[str]) -> Iterator[Finding]:
+    """Names that are empty or equal, as only frames have them."""
     for position, name in enumerate(names):
         if not name.strip():
             yield Finding(
                 "unnamed-column",
                 (name,),
                 f"column {position + 1} has no name (row numbers, perhaps?)",
-                f"name it, or leave it out (--drop {name!r})",
+                f"name it, or leave it out (drop={name!r})",
             )
     for name, times in Counter(names).items():
         if times > 1:
             cure = "rename the columns so that they differ"
             yield Finding("duplicate-name", (name,), f"{times} columns are called {name!r}", cure)
-    if from_file and names and all(re.fullmatch(r"\s*-?\d+\.\d*(e[-+]?\d+)?\s*", name, re.I) for name in names):
-        cure = "put a row of names above the numbers"
-        yield Finding("no-header", (), f"every column name is a number ({names[0]!r}, ...), so a row of data", cure)
 
 
 def _about_values(look: Look) -> Iterator[Finding]:
     """Text, missing and infinite values."""
     rows = len(look.frame)
     for j in range(len(look.names)):
-        leave_out = f"leave it out (--drop {look.shown(j)})"
+        leave_out = f"leave it out (drop={look.shown(j)})"
         gaps = int(look.frame.iloc[:, j].isna().sum())
         if not look.usable[j]:
             yield _text_finding(look, j, leave_out)
         if gaps:
             share = f"{look.shown(j)} has {gaps} missing of {rows} values"
-            cure = leave_out if gaps == rows else "--missing drop leaves those rows out, --missing impute fills them in"
+            cure = (
+                leave_out if gaps == rows else "missing='drop' leaves those rows out, missing='model' draws the values"
+            )
             yield Finding("missing", look.named(j), share, cure)
         if np.isinf(look.values[:, j]).any():
             count = int(np.isinf(look.values[:, j]).sum())
             message = f"{look.shown(j)} has {count} infinite value{'s' if count > 1 else ''}"
             yield Finding("infinite", look.named(j), message, "clip or drop them")
+
+
+def _about_gaps(look: Look) -> Iterator[Finding]:
+    """Share and pattern of missing values, and which can be predicted."""
+    gone = look.frame.isna().to_numpy(dtype=bool)
+    values = np.where(look.lacks & ~gone, np.nan, look.values)  # infinite values are no numbers to compare with
+    for j in _positions(~look.usable):
+        codes = pd.factorize(look.frame.iloc[:, j])[0]
+        values[:, j] = np.where(codes < 0, np.nan, codes)
+    seen = look_at_gaps(gone, values, look.names) if gone.size and not gone.all(axis=0).any() else None
+    if seen is None or not seen.many:
+        return
+    cure = "missing='model' keeps all rows; missing='drop' keeps the complete ones"
+    yield Finding("gap-pattern", tuple(name for name, _ in seen.columns), seen.pattern(), cure)
+    for one in seen.predictable:
+        cure = "use missing='model': rows without gaps are not typical of all, so dropping the others may mislead"
+        yield Finding("predictable-gaps", (one.column, one.by), f"gaps can be predicted: {one}", cure)
+
+
+def _about_derived(look: Look) -> Iterator[Finding]:
+    """Columns that are functions of several others; copies, sums and functions of one have findings of their own."""
+    some = sample(look.complete[:, look.varying])
+    if len(some) < 30 or some.shape[1] < 2:
+        return
+    for one in find_derived(some, look.named(*look.numeric[look.varying])):
+        if one.how == "indicators":
+            yield Finding("indicators", (one.column, *one.of), str(one).partition(" (")[0], "merge them: merge=")
+        elif one.how in ("product", "table") and len(one.of) > 1:
+            cure = f"leave it out (drop={one.column!r}), or what it is computed from: nothing else made it"
+            yield Finding("derived-column", (one.column, *one.of), str(one).partition(": ")[0], cure)
 
 
 def _text_finding(look: Look, j: int, leave_out: str) -> Finding:
@@ -90,17 +119,12 @@ def _text_finding(look: Look, j: int, leave_out: str) -> Finding:
             if len(odd)
             else "store it as numbers"
         )
-    elif categories == 2:
-        cure = f"code its two values as 0 and 1, or {leave_out}"
     elif texts.str.fullmatch(r"\d{4}-\d{2}-\d{2}([ T].*)?").mean() > 0.5:
-        cure = f"count the days since a date, or {leave_out}"
-    elif categories <= MAX_CATEGORIES:
-        cure = (
-            f"code it as numbers if its values have an order; otherwise --categorical {look.shown(j)} if it can only "
-            f"be a cause, or {leave_out}"
-        )
+        cure = f"count its days (kinds={look.shown(j)}=date), or {leave_out}"
+    elif categories > max(len(texts) / 2, MAX_CATEGORIES):
+        cure = f"it names the rows: {leave_out}"
     else:
-        cure = f"code it as numbers only if its values have an order; otherwise {leave_out}"
+        cure = f"ConditionalTuning takes it as categories, or kinds= names its levels; other methods: {leave_out}"
     message = f"{look.shown(j)} holds text ({categories} different values, the first {first!r})"
     return Finding("non-numeric", look.named(j), message, cure)
 
@@ -113,7 +137,7 @@ def _about_single_columns(look: Look) -> Iterator[Finding]:
         if not len(column):
             continue
         different, counts = np.unique(column, return_counts=True)
-        leave_out = f"leave it out (--drop {look.shown(j)})"
+        leave_out = f"leave it out (drop={look.shown(j)})"
         top, share = different[counts.argmax()], counts.max() / len(column)
         if len(different) == 1:
             yield Finding("constant", look.named(j), f"{look.shown(j)} is {top:g} in every row", leave_out)
@@ -144,7 +168,7 @@ def _about_ties(look: Look, j: int, different: np.ndarray, counts: np.ndarray) -
     share = counts.max() / rows
     if len(different) <= MAX_CATEGORIES and len(different) < rows / 2:
         values = "two values" if len(different) == 2 else f"{len(different)} different values"
-        cure = "additive noise is doubtful for it: keep it as a cause (--tiers), or leave it out"
+        cure = "ConditionalTuning takes it by its kind (kinds=); other methods doubt it: leave it out for them"
         yield Finding("discrete", look.named(j), f"{look.shown(j)} takes only {values}", cure)
     elif rows >= 30 and share > 0.1:
         top = different[counts.argmax()]
@@ -192,7 +216,7 @@ def _about_rows(look: Look) -> Iterator[Finding]:
     """Too few rows, repeated rows, rows that resemble the next."""
     rows, width = look.values.shape[0], int(look.usable.sum())
     if few_rows(rows, width, per_column=2):
-        cure = "find more rows, or fewer columns (--columns)"
+        cure = "find more rows, or fewer columns (columns=)"
         yield Finding("few-rows", (), f"{rows} rows are few for {width} columns", cure)
     yield from _about_repeated_rows(look)
     yield from _about_neighbours(look)
@@ -219,16 +243,16 @@ def _about_neighbours(look: Look) -> Iterator[Finding]:
         column = look.column(j)
         if len(column) < 20 or (len(column) == len(look.values) and _counts_rows(column)):
             continue
-        ranks = stats.rankdata(column) - (len(column) + 1) / 2
-        lag = float(ranks[:-1] @ ranks[1:] / (ranks @ ranks))
+        lag = lag_correlation(column)
         p = float(2 * stats.norm.sf(abs(lag + 1 / len(column)) * np.sqrt(len(column))))
         if p < RISK / tests and abs(lag) > _SERIAL:
             yield Finding(
                 "serial-dependence",
                 look.named(j),
                 f"{look.shown(j)} resembles its value in the next row (rank correlation {lag:.2f})",
-                "a time series? learn from rows far enough apart, or from differences; batches or a sorted file? learn "
-                "from each batch separately, and shuffle before you split the file",
+                f"a time series? draw so many successive rows together (blocks={block_length(lag, len(column))}), or "
+                "learn from differences; batches or subjects? name their column (groups=); a sorted file? nothing "
+                "is wrong, but shuffle before you split it",
             )
 
 
@@ -243,7 +267,7 @@ def _about_pairs(look: Look) -> Iterator[Finding]:
     for a, b in np.argwhere(np.triu(same)):
         told[[a, b]] = True
         message = f"{look.shown(position[b])} is a copy of {look.shown(position[a])} (up to scale)"
-        cure = f"keep one of them (--drop {look.shown(position[b])})"
+        cure = f"keep one of them (drop={look.shown(position[b])})"
         yield Finding("duplicate-column", look.named(position[a], position[b]), message, cure)
     for a, b in np.argwhere(np.triu(np.maximum(functions, functions.T) > _NEARLY_A_FUNCTION) & ~same):
         told[[a, b]] = True
@@ -252,11 +276,11 @@ def _about_pairs(look: Look) -> Iterator[Finding]:
             f"{look.shown(position[effect])} is nearly a function of {look.shown(position[cause])} "
             f"({functions[cause, effect]:.1%} of its ranks' variance)"
         )
-        cure = f"keep one of them (--drop {look.shown(position[effect])}): their direction can't be told from noise"
+        cure = f"keep one of them (drop={look.shown(position[effect])}): their direction can't be told from noise"
         yield Finding("near-deterministic", look.named(position[cause], position[effect]), message, cure)
     for a in np.flatnonzero((adjusted_r2(some) > _NEARLY_COLLINEAR) & ~told):
         message = f"{look.shown(position[a])} is nearly a linear function of the other columns (a sum of some?)"
-        cure = f"leave it out (--drop {look.shown(position[a])}), or the columns it is computed from"
+        cure = f"leave it out (drop={look.shown(position[a])}), or the columns it is computed from"
         yield Finding("collinear", look.named(position[a]), message, cure)
 
 
@@ -269,7 +293,7 @@ def _about_scale(look: Look) -> Iterator[Finding]:
     if spread[wide] > _SPREAD * spread[narrow]:
         a, b = look.numeric[look.varying[[wide, narrow]]]
         message = f"{look.shown(a)} varies {spread[wide] / spread[narrow]:.3g} times as much as {look.shown(b)}"
-        cure = "use --standardize unless the units are comparable: otherwise scale, not cause, may decide"
+        cure = "use standardize=True unless the units are comparable: otherwise scale, not cause, may decide"
         yield Finding("scale-spread", look.named(a, b), message, cure)
 
 
@@ -287,7 +311,7 @@ def about_sortability(sortability: dict[str, float]) -> Iterator[Finding]:
     """Whether sorting the columns nearly gives the true order."""
     words = {"var": "variance", "r2": "how well the others predict them (R2)"}
     cures = {
-        "var": "use --standardize, and compare with the method variance-sorted",
+        "var": "use standardize=True, and compare with the method variance-sorted",
         "r2": "compare with the method r2-sortnregress: standardizing does not help",
     }
     for name, value in sortability.items():
@@ -297,7 +321,15 @@ def about_sortability(sortability: dict[str, float]) -> Iterator[Finding]:
 
 
 #: The checks of the values, in the order in which they run.
-CHECKS = (_about_values, _about_single_columns, _about_rows, _about_pairs, _about_scale)
+CHECKS = (_about_values, _about_gaps, _about_single_columns, _about_rows, _about_pairs, _about_derived, _about_scale)
+
+
+def _taken_as(column: pd.Series) -> str:
+    """The kind that is inferred; empty if the column is refused."""
+    try:
+        return infer_kind(column.dropna(), "")
+    except InputError:
+        return ""
 
 
 def summaries(look: Look) -> tuple[Column, ...]:
@@ -318,5 +350,5 @@ def summaries(look: Look) -> tuple[Column, ...]:
                 "r2": None if np.isnan(r2[j]) else float(r2[j]),
             }
         kind = "text" if not look.usable[j] else "whole numbers" if (column == np.round(column)).all() else "numbers"
-        described.append(Column(name, kind, int(whole.isna().sum()), int(whole.nunique()), **numbers))
+        described.append(Column(name, kind, int(whole.isna().sum()), int(whole.nunique()), _taken_as(whole), **numbers))
     return tuple(described)

@@ -16,10 +16,14 @@ __all__ = ["CODES", "Audit", "Column", "Finding"]
 CODES = {
     "encoding": "warning",
     "no-header": "warning",
+    "stray-row": "warning",
+    "empty-column": "warning",
     "unnamed-column": "error",
     "duplicate-name": "error",
     "non-numeric": "error",
     "missing": "error",
+    "gap-pattern": "note",
+    "predictable-gaps": "warning",
     "infinite": "error",
     "constant": "error",
     "near-constant": "warning",
@@ -28,6 +32,8 @@ CODES = {
     "duplicate-rows": "warning",
     "duplicate-column": "warning",
     "near-deterministic": "warning",
+    "derived-column": "warning",
+    "indicators": "warning",
     "collinear": "warning",
     "discrete": "warning",
     "ties": "warning",
@@ -80,6 +86,9 @@ class Column:
     ----------
     name : str
     kind : {"numbers", "whole numbers", "text"}
+        What it holds.
+    taken_as : str
+        The kind that ``ConditionalTuning`` takes it for, unless ``kinds=`` says otherwise; empty if it refuses it.
     missing, distinct : int
         Number of missing and of different values.
     smallest, median, largest, deviation : float or None
@@ -92,6 +101,7 @@ class Column:
     kind: str
     missing: int
     distinct: int
+    taken_as: str = ""
     smallest: float | None = None
     median: float | None = None
     largest: float | None = None
@@ -115,6 +125,8 @@ class Audit:
         The path of the file; empty for a table in memory.
     sortability : dict of str to float
         "var" and "r2" sortability, if a true graph was given.
+    notes : tuple of str
+        How the file is written, where that had to be found out.
     """
 
     rows: int
@@ -122,6 +134,7 @@ class Audit:
     findings: tuple[Finding, ...]
     source: str = ""
     sortability: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -149,11 +162,18 @@ class Audit:
                 for finding in self.findings
             ],
             "sortability": self.sortability,
+            "notes": list(self.notes),
             "clean": self.clean,
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.rows} rows, {len(self.columns)} columns", *_column_lines(self.columns), *self._sorting_lines()]
+        told = [printable(note) for note in self.notes]
+        lines = [
+            f"{self.rows} rows, {len(self.columns)} columns",
+            *told,
+            *_column_lines(self.columns),
+            *self._sorting_lines(),
+        ]
         if self.clean:
             return "\n".join([*lines, "Nothing found."])
         lines += [f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}:"]
@@ -180,17 +200,19 @@ class Audit:
 
 def _column_lines(columns: Sequence[Column], most: int = 40) -> list[str]:
     """The columns as lines of a text table; those after the first ``most`` are counted."""
-    head = ["column", "kind", "missing", "distinct", "smallest", "median", "largest", "std dev", "R2"]
+    head = ["column", "holds", "taken as", "missing", "distinct", "smallest", "median", "largest", "std dev", "R2"]
     rows = [head]
     for column in columns[:most]:
         numbers = (column.smallest, column.median, column.largest, column.deviation)
         shown = ["" if number is None else f"{number:.4g}" for number in numbers]
         r2 = "" if column.r2 is None else f"{column.r2:.2f}"
-        rows.append([_cut(column.name), column.kind, str(column.missing), str(column.distinct), *shown, r2])
+        rows.append(
+            [_cut(column.name), column.kind, column.taken_as, str(column.missing), str(column.distinct), *shown, r2]
+        )
     widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
     lines = []
     for row in rows:
-        cells = [cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))]
+        cells = [cell.ljust(w) if k < 3 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))]
         lines.append(f"  {'  '.join(cells).rstrip()}")
     return [*lines, f"  ... and {len(columns) - most} more"] if len(columns) > most else lines
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ import pandas as pd
 
 from dagtune.audit.findings import Finding
 from dagtune.audit.statistics import standard_deviations
-from dagtune.tables import Table, as_frame, load_frame
-from dagtune.tables.files import is_text
+from dagtune.tables import ReadOptions, Table, as_frame, load_frame
+from dagtune.tables.files import choose_positions
 
 __all__ = ["Look", "load"]
 
@@ -69,55 +68,45 @@ class Look:
 
 
 def load(
-    data: Any,
-    *,
-    sep: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    progress: Callable[[float], None],
-) -> tuple[pd.DataFrame, list[Finding]]:
-    """The data as a frame, and what is wrong with the file they come from.
+    data: Any, *, progress: Callable[[float], None], reading: Mapping[str, Any]
+) -> tuple[pd.DataFrame, list[Finding], list[str]]:
+    """The data as a frame, what is wrong with the file they come from, and what was found out about it.
 
     Of a :class:`~dagtune.tables.Table` only the quantitative columns: what is odd for numbers is normal for codes of
     categories. Masked values count as missing.
     """
     if isinstance(data, (str, os.PathLike)):
-        return _load_file(Path(data), sep, columns, drop, progress)
+        return _load_file(data, progress, **reading)
     if isinstance(data, Table):
-        return data.only(data.quantitative).to_frame(), []
+        return data.only(data.quantitative).to_frame(), [], []
     frame = as_frame(data)
     if frame is None:
         frame = pd.DataFrame(data if isinstance(data, np.ma.MaskedArray) else np.asarray(data))
         frame.columns = pd.Index([f"x{j}" for j in range(frame.shape[1])])
-    return frame, []
+    chosen = choose_positions([str(name) for name in frame.columns], reading.get("columns"), reading.get("drop", ()))
+    return frame.iloc[:, chosen], [], []
 
 
 def _load_file(
-    path: Path, sep: str | None, columns: Sequence[str] | None, drop: Sequence[str], progress: Callable[[float], None]
-) -> tuple[pd.DataFrame, list[Finding]]:
-    """The table as it is in the file; text that is not UTF-8 is read in the encoding it seems to have, and reported."""
-    encoding = _encoding(path)
-    frame = load_frame(path, sep=sep, columns=columns, drop=drop, encoding=encoding, progress=progress)
-    if encoding == "utf-8":
-        return frame, []
-    cure = f"save it as UTF-8 (iconv -f {encoding} -t utf-8)"
-    return frame, [Finding("encoding", (), f"the file is not UTF-8 text (it was read as {encoding})", cure)]
-
-
-def _encoding(path: Path) -> str:
-    """UTF-8 unless the file's bytes say otherwise; Latin-1 can read anything."""
-    if not is_text(path) or not path.is_file():
-        return "utf-8"  # load_frame says what is wrong
-    with path.open("rb") as file:
-        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-            return "utf-16"
-    try:
-        with path.open(encoding="utf-8") as text:
-            while text.read(2**20):
-                pass
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "utf-8"
+    path: Any, progress: Callable[[float], None], columns: Any = None, drop: Any = (), **reading: Any
+) -> tuple[pd.DataFrame, list[Finding], list[str]]:
+    """The table as learners read it; what was left out of the file is a finding."""
+    loaded = load_frame(path, options=ReadOptions.of(**reading), columns=columns, drop=drop, progress=progress)
+    cures = {
+        "encoding": "save it as UTF-8, or say encoding=, if names look wrong",
+        "no-header": "put a row of names above the numbers",
+        "duplicate-name": "rename the columns so that they differ",
+        "stray-row": "nothing, if that is right; otherwise correct the file",
+        "empty-column": "nothing, if that is right; otherwise correct the file",
+        "row-number": "nothing, if that is right; columns= names columns to keep",
+    }
+    found = [
+        Finding(note.code, note.columns, note.text, cures[note.code]) for note in loaded.notes if note.code in cures
+    ]
+    for problem in loaded.problems:
+        where = loaded.where(problem.row - loaded.first_row)
+        found.append(Finding("non-numeric", (problem.column,), problem.text.format(where=where), problem.cure))
+    return loaded.frame, found, loaded.said()[:1] if any(note.code == "read-as" for note in loaded.notes) else []
 
 
 def _numbers(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -140,7 +140,7 @@ def _stein(x: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:
     """(n, d) score at the rows, and (n, d) diagonal of its Jacobian."""
     distances = pdist(x)
     b = np.median(distances)
-    K = squareform(np.exp(-(distances**2) / (2 * b**2)))
+    K: Any = squareform(np.exp(-(distances**2) / (2 * b**2)))  # scipy-stubs wants the number of dimensions
     np.fill_diagonal(K, 1.0)
     total, first, second = K.sum(axis=1, keepdims=True), K @ x, K @ x**2
     factor = cho_factor(K + ridge * np.eye(len(x)))

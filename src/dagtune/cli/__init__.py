@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-import dagtune
 from dagtune.cli.audit import register as register_audit
 from dagtune.cli.compare import register as register_compare
+from dagtune.cli.doctor import register as register_doctor
+from dagtune.cli.doctor import version_lines
+from dagtune.cli.effect import register as register_effect
 from dagtune.cli.errors import INTERRUPTED, guarded
 from dagtune.cli.interrupt import leave, stops_soon, tell_stopped
 from dagtune.cli.learn import register as register_learn
@@ -41,13 +43,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     invoke_without_command=True,
 )
-for register in (register_learn, register_audit, register_compare, register_simulate, register_reproduce):
+for register in (
+    register_learn,
+    register_effect,
+    register_audit,
+    register_compare,
+    register_simulate,
+    register_reproduce,
+    register_doctor,
+):
     register(app)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"dagtune {dagtune.__version__}")
+        print("\n".join(version_lines()))
         raise typer.Exit
 
 
@@ -55,7 +65,7 @@ def _show_version(wanted: bool) -> None:
 def _dagtune(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+        bool, typer.Option("--version", help="Show versions.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -65,7 +75,7 @@ def _dagtune(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and give its exit code.
 
-    0 done, 1 a bug of dagtune, 2 wrong input or a full disk, 3 the audit found something, 130 stopped.
+    0 done, 1 a bug of dagtune, 2 wrong input or a full disk, 3 audit or doctor found something, 130 stopped.
     """
 
     def run() -> Any:

@@ -4,36 +4,48 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dagtune.cli.differences import are_results, compare_results
 from dagtune.cli.methods import method_names
 from dagtune.cli.options import (
     METHOD,
+    Categorical,
     Columns,
+    Decimal,
     Drop,
+    DropConstant,
+    Encoding,
     Force,
+    Header,
     Jobs,
     Json,
+    Kinds,
     Missing,
+    Na,
+    Query,
     Quiet,
     Seed,
     Sep,
     Spreadsheet,
     Standardize,
-    TableFile,
+    TimeLimit,
     Truth,
 )
 from dagtune.cli.terminal import Talk
-from dagtune.learners import METHODS
+from dagtune.learners import METHODS, read_kinds
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from dagtune.apart import Apart
+    from dagtune.methods import Fit
     from dagtune.progress import Progress
     from dagtune.tables import Table
 
@@ -51,7 +63,9 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    data: TableFile,
+    data: Annotated[
+        list[Path], typer.Argument(help="A table as for learn; or two folders that learn wrote.", show_default=False)
+    ],
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,15 +75,21 @@ def compare(
             autocompletion=method_names,
         ),
     ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit for each method.", rich_help_panel=METHOD)
-    ] = None,
+    time_limit: TimeLimit = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    na: Na = None,
+    header: Header = None,
+    query: Query = None,
     columns: Columns = None,
     drop: Drop = None,
     missing: Missing = "error",
+    drop_constant: DropConstant = False,
+    kinds: Kinds = None,
+    categorical: Categorical = None,
     standardize: Standardize = False,
     truth: Truth = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the tables and graphs.")] = None,
@@ -78,12 +98,15 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run several methods on one table: their graphs side by side, where they agree, which edges most find."""
+    """Run several methods on one table, side by side; or show how two results differ."""
     talk = Talk(quiet=quiet, as_json=as_json)
-    with talk.progress() as tell:
+    if are_results(data):
+        compare_results(data, talk)
+        return
+    with talk.progress() as tell, ExitStack() as held:
         tell("starting", 0.0)  # before anything heavy loads
         from dagtune.cli.compiling import compiling_shown
-        from dagtune.cli.files import refuse_taken
+        from dagtune.cli.files import claimed
         from dagtune.cli.reading import read_data, read_truth, standardized
         from dagtune.validation import InputError
 
@@ -91,17 +114,33 @@ def compare(
         if time_limit is not None and not time_limit > 0:
             raise InputError(f"--time-limit is a positive number of seconds, not {time_limit:g}")
         if out is not None:
-            refuse_taken(out, force=force)
-        table = read_data(data, tell, sep=sep, columns=columns, drop=drop, missing=missing)
+            held.enter_context(claimed(out, force=force))
+        table = read_data(
+            data[0],
+            tell,
+            sep=sep,
+            decimal=decimal,
+            encoding=encoding,
+            na=na or (),
+            header=header,
+            query=query,
+            columns=columns or None,
+            drop=drop or (),
+            missing=missing,
+            drop_constant=drop_constant,
+            kinds=read_kinds(kinds or []),
+            categorical=categorical or (),
+        )
         table = standardized(table) if standardize else table
         true = None if truth is None else read_truth(truth, table.names)
+        runner = _Runner(table, time_limit, seed, jobs, held)
         with compiling_shown(tell):
-            attempts = [_attempt(name, table, true, time_limit, seed, jobs, tell) for name in chosen]
-    compared = Compared(list(table.names), attempts, true)
-    if out is not None:
-        _write(compared, out, force=force, spreadsheet=spreadsheet)
+            attempts = [_attempt(name, runner, true, tell) for name in chosen]
+        compared = Compared(list(table.names), attempts, true)
+        if out is not None:
+            _write(compared, out, force=force, spreadsheet=spreadsheet)
     _summarize(compared, talk)
-    talk.give(compared.as_dict())
+    talk.give("compare", compared.as_dict())
     if not compared.graphs:
         raise InputError("no method gave a graph: the table above says why; choose others by --methods")
 
@@ -209,27 +248,62 @@ def _methods(given: Sequence[str]) -> list[str]:
     return list(chosen)
 
 
-def _attempt(
-    name: str,
-    table: Table,
-    truth: pd.DataFrame | None,
-    time_limit: float | None,
-    seed: int,
-    jobs: int | None,
-    tell: Progress,
-) -> Attempt:
+@dataclass
+class _Runner:
+    """Runs methods on one table: in a process of their own where there is a time limit, or they are not ours."""
+
+    table: Table
+    time_limit: float | None
+    seed: int
+    jobs: int | None
+    held: ExitStack
+    apart: Apart | None = None
+    alone: bool = False
+
+    def prepare(self, name: str) -> None:
+        """Start the process in which a method will run, so that its time does not count."""
+        from dagtune.apart import Apart, can_go_apart
+
+        method = METHODS[name]
+        self.alone = not (
+            (self.time_limit is None and method.ours) or method.chance or not can_go_apart(name, self.table)
+        )
+        if self.alone:
+            self.apart = self.apart or self.held.enter_context(Apart(self.table))
+            self.apart.prepare()
+
+    def run(self, name: str, tell: Progress) -> Fit:
+        options: dict[str, Any] = {
+            "seed": self.seed,
+            "threads": self.jobs,
+            "time_limit": self.time_limit,
+            "progress": lambda phase, share: tell(name, share),
+        }
+        if self.apart is not None and self.alone:
+            return self.apart.run(name, **options)
+        return METHODS[name].run(self.table, **options)
+
+
+def _attempt(name: str, runner: _Runner, truth: pd.DataFrame | None, tell: Progress) -> Attempt:
     """Run one method; whatever stops it becomes a line in the table."""
+    from dagtune.apart import MethodError
     from dagtune.baselines import TimeLimitError
     from dagtune.metrics import evaluate
 
+    table, time_limit = runner.table, runner.time_limit
+
     tell(name, 0.0)
+    if table.categorical and not METHODS[name].takes_categories:
+        return Attempt(name, 0.0, trouble=f"takes numbers only: {table.categorical[0]!r} is categorical")
+    runner.prepare(name)
     started = time.monotonic()
     try:
-        fit = METHODS[name].run(
-            table, seed=seed, threads=jobs, time_limit=time_limit, progress=lambda phase, share: tell(name, share)
-        )
-    except TimeLimitError:
-        return Attempt(name, time.monotonic() - started, trouble=f"no answer within {time_limit:g} s")
+        fit = runner.run(name, tell)
+    except TimeLimitError as error:
+        why = f" ({error.done})" if "compiled" in error.done else ""
+        return Attempt(name, time.monotonic() - started, trouble=f"no answer within {time_limit:g} s{why}")
+    except MethodError as error:
+        return Attempt(name, time.monotonic() - started, trouble=f"failed: {error}")
     except ImportError as error:
         return Attempt(name, time.monotonic() - started, trouble=str(error))
     except Exception as error:  # a method that fails is a result of the comparison
@@ -254,8 +328,7 @@ def _table(compared: Compared) -> tuple[list[str], list[list[Any]]]:
 
 
 def _summarize(compared: Compared, talk: Talk) -> None:
-    from dagtune.cli.terminal import columns_of_text
-    from dagtune.text import printable
+    from dagtune.text import columns_of_text, printable
 
     header, rows = _table(compared)
     shown = [[_cell(cell) for cell in row] for row in rows]

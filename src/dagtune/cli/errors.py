@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import errno
 import os
@@ -15,9 +16,9 @@ from typing import Any
 import typer
 
 from dagtune.cli.interrupt import tell_stopped
-from dagtune.learners import options_by_name
+from dagtune.learners import offered, options_by_name
 
-__all__ = ["DONE", "FINDINGS", "INTERRUPTED", "OUR_FAULT", "YOUR_INPUT", "guarded"]
+__all__ = ["DONE", "FINDINGS", "INTERRUPTED", "OUR_FAULT", "YOUR_INPUT", "as_options", "guarded"]
 
 DONE, OUR_FAULT, YOUR_INPUT, FINDINGS, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -28,7 +29,10 @@ DEBUG = "DAGTUNE_DEBUG"
 _ClickError: Any = typer.BadParameter.__mro__[2]
 
 #: Keywords of the library that are options of the verbs; the learners' own are added to them.
-_KEYWORDS = "columns drop drop_constant knowledge missing noise noise_scale recipe seed sep standardize time_limit"
+_KEYWORDS = (
+    "columns decimal drop drop_constant encoding header knowledge missing na noise noise_scale query recipe roots seed "
+    "sep standardize tiers time_limit"
+)
 
 _DISK = {
     errno.ENOSPC: "the disk is full: free some space, or write to another disk",
@@ -37,6 +41,7 @@ _DISK = {
     errno.EROFS: "the disk is read-only: write to another folder",
     errno.EACCES: "permission denied: choose a folder that is yours",
     errno.EPERM: "permission denied: choose a folder that is yours",
+    errno.ELOOP: "it is a link, and links are not written through: remove it, or choose another folder",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
 }
 
@@ -65,7 +70,7 @@ def _judged(error: Exception) -> tuple[int, str]:
     from dagtune.validation import InputError  # numpy loads with it, and --help must not wait for that
 
     if isinstance(error, InputError):
-        return YOUR_INPUT, _as_options(str(error))
+        return YOUR_INPUT, as_options(str(error))
     if isinstance(error, _ClickError):
         return YOUR_INPUT, _usage(error)
     if isinstance(error, ImportError) and "pip install" in str(error):
@@ -89,15 +94,37 @@ def _fail(code: int, message: str) -> int:
     return code
 
 
-def _as_options(message: str) -> str:
-    """A message of the library with ``sep=';'`` written as ``--sep ';'``, because here people type options."""
+def as_options(message: str) -> str:
+    """A message of the library with ``sep=';'`` written as ``--sep ';'``, because here people type options.
+
+    An estimator that a message names is the method that is typed.
+    """
+    for learner in offered().values():
+        message = re.sub(
+            rf"\b{str(learner.estimator).partition(':')[2] or '$^'}\b", f"the method {learner.name}", message
+        )
     keywords = "|".join({*_KEYWORDS.split(), *options_by_name()})
 
     def option(match: re.Match[str]) -> str:
-        value = "" if match[2] in ("", "True") else f" {match[2]}"
-        return f"--{match[1].replace('_', '-')}{value}"
+        return f"--{match[1].replace('_', '-')}{_typed(match[2], ',' if match[1] == 'merge' else '<')}"
 
-    return re.sub(rf"\b({keywords})=('[^']*'|[\w.+-]*)", option, message)
+    return re.sub(rf"\b({keywords})=('[^']*'|\{{[^}}]*\}}|\[[^\]]*\]|[\w.+-]*)", option, message)
+
+
+def _typed(value: str, between: str) -> str:
+    """A value as it is typed after its option: {'size': ['s', 'l']} is 'size=s<l', ['a', 'b'] is 'a,b'."""
+    if value in ("", "True"):
+        return ""
+    if value[0] not in "{[":
+        return f" {value}"
+    try:
+        found = ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return f" {value}"
+    if isinstance(found, list):
+        return f" {','.join(map(str, found))!r}"
+    kinds = (f"{name}={kind if isinstance(kind, str) else between.join(kind)}" for name, kind in found.items())
+    return f" {','.join(kinds)!r}"
 
 
 def _usage(error: Any) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 from dagtune import files
 from dagtune.validation import InputError
 
-__all__ = ["refuse_taken", "whole_folder", "write_graph", "write_rows"]
+__all__ = ["claimed", "refuse_taken", "whole_folder", "write_graph", "write_rows"]
 
 #: What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -22,6 +22,14 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def refuse_taken(out: Path, *, force: bool) -> None:
     """Refuse, before any work is done, a folder that can't be written or holds something already."""
+    try:
+        out.resolve(strict=False)
+        out.exists()
+    except (OSError, RuntimeError) as error:  # a link to itself, a name that is too long
+        raise InputError(f"can't write into {str(out)[:100]!r} ({error}): choose another folder with --out") from error
+    if out.is_symlink() and not out.exists():
+        raise InputError(f"{str(out)!r} is a link that leads nowhere: choose another folder with --out")
+    files.sweep(out)
     if out.exists() and not out.is_dir():
         raise InputError(f"{str(out)!r} is a file: choose another folder with --out")
     if out.is_dir() and not force and any(out.iterdir()):
@@ -31,6 +39,19 @@ def refuse_taken(out: Path, *, force: bool) -> None:
     above = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise InputError(f"can't write into {str(above)!r}: choose another folder with --out")
+
+
+@contextmanager
+def claimed(out: Path, *, force: bool) -> Iterator[None]:
+    """Refuse a folder that can't be written, and hold it against other runs while the block goes on."""
+    refuse_taken(out, force=force)
+    try:
+        with files.held(out):
+            yield
+    except BlockingIOError as error:
+        raise InputError(
+            f"another run is writing to {str(out)!r}: wait for it, or choose another folder with --out"
+        ) from error
 
 
 @contextmanager

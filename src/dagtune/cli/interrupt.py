@@ -18,6 +18,9 @@ __all__ = ["leave", "stops_soon", "tell_stopped"]
 #: Seconds that the main thread has to stop by itself.
 PATIENCE = 0.3
 
+#: Signals that end the program: Ctrl-C, kill, and a terminal that is closed.
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 _told = threading.Lock()
 
 
@@ -33,7 +36,9 @@ def stops_soon() -> Iterator[None]:
     inbox, outbox = socket.socketpair()
     outbox.setblocking(False)
     signal.set_wakeup_fd(outbox.fileno(), warn_on_full_buffer=False)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPPING:
+        if number == getattr(signal, "SIGHUP", None) and signal.getsignal(number) is signal.SIG_IGN:
+            continue  # nohup: the terminal may go, the program stays
         signal.signal(number, signal.default_int_handler)
     threading.Thread(target=_watch, args=(inbox,), daemon=True).start()
     yield  # both ends stay open as long as the program runs
@@ -42,7 +47,7 @@ def stops_soon() -> Iterator[None]:
 
 
 def _watch(inbox: socket.socket) -> None:
-    while (number := inbox.recv(1)) not in (bytes([signal.SIGINT]), bytes([signal.SIGTERM])):
+    while (number := inbox.recv(1)) not in {bytes([each]) for each in STOPPING}:
         if not number:  # the program has come to its end by itself
             return
     time.sleep(PATIENCE)

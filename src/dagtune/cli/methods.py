@@ -62,9 +62,10 @@ class LearnerVerb:
 def _method() -> Any:
     """The declaration of ``--method`` for typer."""
     about = [f"{learner.name} is {learner.about}" for learner in offered().values() if learner.about]
+    rare = [option.flag for option, _ in options_by_name().values() if option.rare]
     settings = typer.Option(
-        metavar="|".join(offered()),
-        help=f"{'; '.join(['Which learner', *about])}.",
+        metavar="WORD",
+        help=f"{' or '.join(offered())}; {'; '.join(about)}{'. More options: ' if rare else ''}{', '.join(rare)}.",
         rich_help_panel=METHOD,
         show_default=False,
         autocompletion=among(*offered()),
@@ -75,6 +76,7 @@ def _method() -> Any:
 def _options(taken: Mapping[str, Any]) -> dict[str, Any]:
     """The declaration of each learner's options for typer; a name that the command itself has is refused."""
     found = {}
+    everyone = len(offered())
     for name, (option, learners) in options_by_name().items():
         if name in taken:
             from dagtune.validation import InputError
@@ -82,10 +84,13 @@ def _options(taken: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{learners[0]} has an option {option.flag}, but dagtune learn has its own: rename it")
         settings = typer.Option(
             option.flag,
-            help=f"{', '.join(learners)}: {option.help}",
+            help=option.help,
             metavar=option.metavar,
-            rich_help_panel=option.panel,
+            rich_help_panel=option.panel
+            if len(learners) == everyone
+            else f"{option.panel}, {' and '.join(learners)} only",
             autocompletion=among(*option.choices),
+            hidden=option.rare,
         )
         found[name] = Annotated[option.type | None, settings]
     return found

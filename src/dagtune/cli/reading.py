@@ -12,36 +12,31 @@ import pandas as pd
 from dagtune.graph import as_matrix, find_cycle, to_frame
 from dagtune.knowledge import Knowledge
 from dagtune.progress import Progress
-from dagtune.tables import Table, pick_names, read_adjacency, read_header, read_table
+from dagtune.tables import Table, pick_names, read_adjacency, read_table, standardized
 from dagtune.text import printable
 from dagtune.validation import InputError
 
-__all__ = ["choose_columns", "read_data", "read_knowledge", "read_truth", "standardized"]
+__all__ = ["read_data", "read_knowledge", "read_truth", "standardized"]
 
 
-def choose_columns(
-    path: Path, sep: str | None, columns: Sequence[str] | None, drop: Sequence[str] | None
-) -> dict[str, Any]:
-    """Arguments of read_table for --sep, --columns and --drop."""
-    if not columns and not drop:
-        return {"sep": sep}
-    header = read_header(path, sep=sep)
-    picked = pick_names(columns, header) if columns else None
-    return {"sep": sep, "columns": picked, "drop": pick_names(drop or (), header)}
+#: More memory than any table takes.
+_WHOLE = 2**62
 
 
 def read_data(
     path: Path,
     tell: Progress,
     *,
-    sep: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] | None = None,
     missing: str = "error",
     drop_constant: bool = False,
     categorical: Sequence[str] | None = None,
+    memory: str | int = _WHOLE,
+    **reading: Any,
 ) -> Table:
-    """Read the table of a file, and report how far the reading is."""
+    """Read the table of a file, and report how far the reading is; ``reading`` is what ``read_table`` takes.
+
+    Baselines need all rows at once, so a table is read whole unless ``memory`` is given.
+    """
     phase = f"reading {path.name}"
     tell(phase, 0.0)
     return read_table(
@@ -49,23 +44,10 @@ def read_data(
         missing=missing,
         drop_constant=drop_constant,
         categorical=categorical or (),
+        memory=memory,
         progress=lambda share: tell(phase, share),
-        **choose_columns(path, sep, columns, drop),
+        **reading,
     )
-
-
-def standardized(table: Table) -> Table:
-    """The table with mean 0 and standard deviation 1 in each column of numbers; categories stay as they are."""
-    frame = table.to_frame()
-    scaled = (frame - frame.mean()) / frame.std(ddof=0)
-    values = np.where(table.quantitative, scaled, frame)
-    bad = ~np.isfinite(values).all(axis=0)
-    if bad.any():
-        raise InputError(
-            f"column {table.names[int(bad.argmax())]!r} can't be standardized, its numbers are too large or too small: "
-            "rescale it"
-        )
-    return table.with_values(values)
 
 
 def read_truth(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -90,21 +72,36 @@ def read_truth(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
 def read_knowledge(
     names: Sequence[str],
     file: Path | None,
-    require: Sequence[str] | None,
-    forbid: Sequence[str] | None,
-    tiers: str | None,
+    *,
+    required: Sequence[str] | None = None,
+    forbidden: Sequence[str] | None = None,
+    tiers: str | None = None,
+    prior: Sequence[str] | None = None,
+    roots: Sequence[str] | None = None,
 ) -> Knowledge:
     """Combine the prior knowledge of the file and of the options; refuse names that are not columns."""
     known = Knowledge.of(file)
     if tiers and known.tiers:
         raise InputError("tiers are given in the knowledge file and by --tiers: keep one of the two")
     both = Knowledge(
-        required=[*known.required, *(_edge("--require", text, names) for text in require or ())],
-        forbidden=[*known.forbidden, *(_edge("--forbid", text, names) for text in forbid or ())],
-        tiers=[pick_names([tier.strip()], names) for tier in tiers.split(">")] if tiers else known.tiers,
+        required=[*known.required, *(_edge("--required", text, names) for text in required or ())],
+        forbidden=[*known.forbidden, *(_edge("--forbidden", text, names) for text in forbidden or ())],
+        tiers=_tiers(tiers, names) if tiers else known.tiers,
+        prior=[*known.prior, *(_belief(text, names) for text in prior or ())],
+        roots=[*known.roots, *pick_names(roots or (), names)],
     )
     both.matrices(names)
     return both
+
+
+def _tiers(text: str, names: Sequence[str]) -> list[list[str]]:
+    """The tiers of "age > dose,size > *"; a star stands for all columns that are in no other tier."""
+    parts = [part.strip() for part in text.split(">")]
+    found = [pick_names([part], names) if part != "*" else [] for part in parts]
+    named = {name for tier in found for name in tier}
+    if parts.count("*") > 1:
+        raise InputError(f"--tiers {text!r} has two stars: a star stands for all other columns, so keep one")
+    return [[name for name in names if name not in named] if part == "*" else tier for part, tier in zip(parts, found)]
 
 
 def _edge(option: str, text: str, names: Sequence[str]) -> tuple[str, str]:
@@ -127,6 +124,19 @@ def _edge(option: str, text: str, names: Sequence[str]) -> tuple[str, str]:
     stranger = effect if cause in names else cause
     some = ", ".join(map(printable, names[:8])) + (", ..." if len(names) > 8 else "")
     raise InputError(f"{option} {text!r} names {stranger!r}, which is not a column: the columns are {some}")
+
+
+def _belief(text: str, names: Sequence[str]) -> tuple[str, str, float]:
+    """The two columns and the probability of "a->b=0.8"; what follows the last equals sign is the number."""
+    edge, equals, number = text.rpartition("=")
+    try:
+        return (*_edge("--prior", edge if equals else text, names), float(number))
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f'--prior takes an edge and a probability, such as "a->b=0.8", not {text!r}: put the number after "="'
+        ) from error
 
 
 def truth_scores(truth: pd.DataFrame, guess: pd.DataFrame, table: Table) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def simulate(
     where = printable(out)
     talk.say(f"{length} rows of {len(graph)} columns, {settings['edges']} true edges, in {where}: data.csv, graph.csv")
     talk.say(f"Next: dagtune learn {where}/data.csv --truth {where}/graph.csv --out DIR", style="bold")
-    talk.give({"out": str(out), **settings})
+    talk.give("simulate", {"out": str(out), **settings})
 
 
 def _graph_and_rows(
@@ -154,10 +154,11 @@ def evaluate(
 ) -> None:
     """Measure a guessed graph against the true one, with the empty and random graphs beside it."""
     from dagtune.cli.reading import read_truth
-    from dagtune.cli.terminal import Talk, columns_of_text
+    from dagtune.cli.terminal import Talk
     from dagtune.graph import as_matrix, to_frame
     from dagtune.metrics import evaluate as measure
     from dagtune.tables import read_adjacency
+    from dagtune.text import columns_of_text
 
     talk = Talk(as_json=as_json)
     true, frame = read_truth(truth), read_adjacency(guess)
@@ -172,7 +173,7 @@ def evaluate(
     talk.say(
         "SID, SHD, order divergence: 0 is best; the others: 1 is best. SID forgives extra edges, AuPR flatters few."
     )
-    talk.give({"guess": found, "chance": chance})
+    talk.give("evaluate", {"guess": found, "chance": chance})
 
 
 def _chance(true: pd.DataFrame, edges: int, seed: int) -> dict[str, dict[str, float]]:

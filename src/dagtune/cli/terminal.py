@@ -11,13 +11,16 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from dagtune.progress import Progress
 
-__all__ = ["Talk", "columns_of_text"]
+__all__ = ["VERSION", "Talk"]
+
+#: Version of the JSON documents: it grows when a field goes or changes its meaning, not when one is added.
+VERSION = 1
 
 #: Seconds between two plain lines about one phase.
 _BETWEEN = 5.0
@@ -34,10 +37,10 @@ class Talk:
         if not self.quiet and not self.as_json:
             _print(text, style)
 
-    def give(self, document: dict[str, Any]) -> None:
-        """Print the JSON document, if one was asked for; NaN and infinity become null."""
+    def give(self, kind: str, document: dict[str, Any]) -> None:
+        """Print the JSON document of a kind in docs/schema.json, if one was asked for; NaN and infinity become null."""
         if self.as_json:
-            print(json.dumps(_finite(document), indent=2))
+            print(json.dumps({"document": kind, "version": VERSION, **_finite(document)}, indent=2))
 
     @contextmanager
     def progress(self, *, after: float = 0.0) -> Iterator[Progress]:
@@ -108,17 +111,6 @@ def _visible(phase: str) -> str:
     from dagtune.text import printable
 
     return printable(phase)
-
-
-def columns_of_text(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> list[str]:
-    """Lines of a table with aligned columns, those in ``right`` to the right."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
-    return [
-        "  ".join(
-            cell.rjust(w) if k in right else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _print(text: str, style: str) -> None:

@@ -1,1 +1,1 @@
-"""The conditional learner: an order in which earlier explains later best, parents within it, residual checks."""
+"""The conditional learner: one score of orders in nats, searched and sampled; see algorithm.py first."""

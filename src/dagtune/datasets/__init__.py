@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 
 import numpy as np
@@ -34,6 +34,11 @@ class Dataset:
         Full text of the licence of the table.
     notes : str
         What a user should know about rows, columns and graph.
+    conditions : Series or None
+        Under which condition of an experiment each row was taken.
+    targets : mapping of str to tuple of str
+        What each condition acted on; conditions that are not there acted on nothing. With ``conditions`` it is what
+        learners take: ``experiments={"rows": data.conditions, "targets": data.targets}``.
 
     Examples
     --------
@@ -47,6 +52,8 @@ class Dataset:
     source: str
     licence: str
     notes: str
+    conditions: pd.Series | None = None
+    targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         edges = "no graph" if self.graph is None else f"{int(self.graph.to_numpy().sum())} edges"
@@ -105,8 +112,13 @@ def sachs() -> Dataset:
             "Rows from several experimental conditions, some with interventions, are pooled: they are not draws from "
             "one distribution. Columns are renamed: praf raf, pmek mek, plcg plc, PIP2 pip2, PIP3 pip3, p44/42 erk, "
             "pakts473 akt, PKA pka, PKC pkc, P38 p38, pjnk jnk. The graph has 20 edges, as the OT paper counts them; "
-            "the 18-edge graph in the same wheel has a cycle (plcg -> PIP2 -> PIP3 -> plcg), so it is not used."
+            "the 18-edge graph in the same wheel has a cycle (plcg -> PIP2 -> PIP3 -> plcg), so it is not used. The "
+            "conditions are the nine of the publication that this table holds, one after the other; targets are what "
+            "their reagents act on: inhibitors act on a protein's activity, not on its measured level, so it "
+            "is left to the data whether a target was set, disturbed or bypassed."
         ),
+        conditions=pd.Series(np.repeat(list(_SACHS_ROWS), list(_SACHS_ROWS.values())), name="condition"),
+        targets=dict(_SACHS_TARGETS),
     )
 
 
@@ -157,6 +169,28 @@ _SACHS_EFFECTS = {
     "pip3": "pip2 plc akt",
     "pka": "raf mek erk akt jnk p38",
     "pkc": "raf mek pka jnk p38",
+}
+#: The conditions in the order of the table, and how many rows each has.
+_SACHS_ROWS = {
+    "general": 853,
+    "general+icam2": 902,
+    "akt inhibitor": 911,
+    "g0076": 723,
+    "psitectorigenin": 810,
+    "u0126": 799,
+    "ly294002": 848,
+    "pma": 913,
+    "b2camp": 707,
+}
+#: What the reagents act on: inhibitors of akt, pkc, pip2, mek and pi3k (pip3 and akt), activators of pkc and pka.
+_SACHS_TARGETS = {
+    "akt inhibitor": ("akt",),
+    "g0076": ("pkc",),
+    "psitectorigenin": ("pip2",),
+    "u0126": ("mek",),
+    "ly294002": ("pip3", "akt"),
+    "pma": ("pkc",),
+    "b2camp": ("pka",),
 }
 _SACHS_EDGES = [(cause, effect) for cause, effects in _SACHS_EFFECTS.items() for effect in effects.split()]
 

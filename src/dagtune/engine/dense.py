@@ -73,7 +73,7 @@ class Dense:
         self._problem = problem
         self._sample = sample
         self._data = problem.rows.block(slice(None))
-        self._singles = scale(problem, combinations(problem.rows.width, 1), sample, expanded=False)
+        self._singles = scale(problem, combinations(problem.rows.width, 1), sample, error=None)
         self._children = [SumSide(problem.kernel, self._data, one) for one in self._singles]
 
     def bandwidths(self) -> np.ndarray:
@@ -84,7 +84,7 @@ class Dense:
         if self._problem.combine == "joint" and len(members[0]) > 1:
             candidates = [ProductSide(tuple(self._children[m] for m in some)) for some in members]
         else:
-            scaled = scale(self._problem, members, self._sample, expanded=False)
+            scaled = scale(self._problem, members, self._sample, error=None)
             candidates = [SumSide(self._problem.kernel, self._data, one) for one in scaled]
         problem = self._problem
         dense = dense_products(

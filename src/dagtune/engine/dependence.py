@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -187,6 +187,23 @@ class Dependence:
         values = null.pvalues(self.first * scale, null)
         np.fill_diagonal(values, 0.0)
         return values
+
+    def counted_as(self, count: int) -> Dependence:
+        """The same of a table whose rows are repeated, so that it counts as fewer rows.
+
+        Parameters
+        ----------
+        count : int
+            How many rows it counts as: p-values are those of so many.
+
+        Returns
+        -------
+        Dependence
+        """
+        share = (count - 1) / (self.n_samples - 1)
+        return replace(
+            self, n_samples=count, traces=self.traces * share, diagonal_squares=self.diagonal_squares * share
+        )
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the first order as a heat map.

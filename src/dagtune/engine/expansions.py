@@ -26,7 +26,10 @@ from dagtune.compiled import compiled
 from dagtune.engine.kernels import Kernel
 
 __all__ = [
+    "COARSE",
+    "FINE",
     "NOTHING",
+    "USUAL",
     "Expansion",
     "Landmarks",
     "Place",
@@ -37,8 +40,9 @@ __all__ = [
     "series_values",
 ]
 
-#: What an expansion may leave out, in units of the kernel; the second is used where the first is too coarse.
-_ERRORS = (1e-11, 1e-14)
+#: What an expansion may leave out, in units of the kernel: of a sum that is used as it is, of a column whose features
+#: are compressed, and of one for which that is too coarse.
+COARSE, USUAL, FINE = 1e-9, 1e-11, 1e-14
 #: Degrees that are tried; a kernel that needs more is left to landmarks or to the dense path.
 _DEGREES = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 #: With more landmarks than this, features would no longer be of low rank.
@@ -47,8 +51,7 @@ _MAX_LANDMARKS = 1024
 _MAX_OCCUPIED = 256
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """What is known about a column before its expansion: bandwidth, extremes, smallest |x|, and some of its values."""
 
     bandwidth: float
@@ -170,14 +173,13 @@ class Expansion:
 NOTHING = Expansion(Series(0.0, 1.0), np.zeros((1, 0)), np.zeros(0), error=0.0, rounding=0.0)
 
 
-def expand(kernel: Kernel, sample: Sample, *, centred: bool = True, fine: bool = False) -> Expansion | None:
+def expand(kernel: Kernel, sample: Sample, *, centred: bool = True, error: float = USUAL) -> Expansion | None:
     """An expansion of ``kernel`` on the range of a sample, in units of the bandwidth and from the sample's origin.
 
-    ``centred`` leaves out the constant term, which centring removes anyway. ``fine`` asks for the smaller of the two
-    errors. The result is None if the kernel has no short expansion on this range.
+    ``centred`` leaves out the constant term, which centring removes anyway. ``error`` is what may be left out, in units
+    of the kernel. The result is None if the kernel has no short expansion on this range.
     """
     low, high = sample.low / sample.bandwidth, sample.high / sample.bandwidth
-    error = _ERRORS[fine]
     if kernel.of == "difference":
         reach = _round_up((high - low) / 2)
         series = _series(kernel, -reach, reach, error, centred)

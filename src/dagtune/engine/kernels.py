@@ -6,14 +6,14 @@ the bandwidth a property of a sample, chosen by a named rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from dagtune.compiled import compiled
-from dagtune.registry import Registry
+from dagtune.registry import Registry, plug_ins, tell_broken
 from dagtune.validation import InputError, check_choice
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Kernel",
     "as_kernel",
     "bandwidth_of",
+    "bandwidths_of",
     "check_bandwidth",
     "median_squared_distance",
     "register_kernel",
@@ -32,6 +33,7 @@ __all__ = [
 MEDIAN_ROWS = 100_000
 
 BANDWIDTH_RULES = ("median", "paper", "unit")
+_EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,20 @@ def _sigmoid(product: np.ndarray) -> np.ndarray:
     return np.tanh(product)
 
 
-#: The kernels by name; :func:`register_kernel` adds to them.
+def _installed() -> Iterator[Kernel]:
+    """Kernels of other packages: a :class:`Kernel`, or a function of the difference of two points."""
+    for entry in plug_ins("dagtune.kernels"):
+        try:
+            found = entry.load()
+            kernel = found if isinstance(found, Kernel) else Kernel(entry.name, found, of="difference")
+            _check_kernel(kernel)
+        except Exception as error:
+            tell_broken(entry, error)
+        else:
+            yield kernel
+
+
+#: The kernels by name; :func:`register_kernel` adds to them, and so does an entry point of the group "dagtune.kernels".
 KERNELS = Registry(
     "kernel",
     (
@@ -119,6 +134,7 @@ KERNELS = Registry(
         Kernel("laplace", _laplace, of="difference", definite=True),
         Kernel("rational-quadratic", _rational_quadratic, of="difference", definite=True),
     ),
+    outside=_installed,
 )
 
 
@@ -256,12 +272,34 @@ def bandwidth_of(sample: np.ndarray, rule: str | float, *, ordered: bool = False
     >>> bandwidth_of(np.array([0.0, 1.0, 3.0]), "median"), bandwidth_of(np.array([0.0, 1.0, 3.0]), "paper")
     (2.0, 4.0)
     """
+    x = sample if ordered else np.sort(np.asarray(sample, dtype=np.float64))
+    return float(bandwidths_of(np.ascontiguousarray(x)[None], rule)[0])
+
+
+def bandwidths_of(samples: np.ndarray, rule: str | float) -> np.ndarray:
+    """Bandwidths of several sorted samples, (samples, n), by a rule; see :func:`bandwidth_of`.
+
+    Parameters
+    ----------
+    samples : ndarray, shape (samples, n)
+    rule : {"median", "paper", "unit"} or float
+
+    Returns
+    -------
+    ndarray, shape (samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bandwidths_of(np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 6.0]]), "median").tolist()
+    [2.0, 4.0]
+    """
     if rule == "unit":
-        return float(np.sqrt(0.5))
+        return np.full(len(samples), np.sqrt(0.5))
     if not isinstance(rule, str):
-        return float(rule)
-    median = median_squared_distance(sample, ordered=ordered)
-    return median if rule == "paper" else float(np.sqrt(median))
+        return np.full(len(samples), float(rule))
+    medians = _median_squares(samples)
+    return medians if rule == "paper" else np.sqrt(medians)
 
 
 def median_squared_distance(sample: np.ndarray, *, ordered: bool = False) -> float:
@@ -288,50 +326,24 @@ def median_squared_distance(sample: np.ndarray, *, ordered: bool = False) -> flo
     4.0
     """
     x = sample if ordered else np.sort(np.asarray(sample, dtype=np.float64))
-    n = len(x)
-    if n < 2:
-        return 0.0
-    pairs = n * (n - 1) // 2
-    low, high = _two_distances(x, (pairs - 1) // 2, pairs // 2)
-    tie = 4 * np.finfo(float).eps * max(abs(x[0]), abs(x[-1]))
-    if high <= tie:
-        ties = _count_up_to(x, tie)[0]
-        left = pairs - ties
-        if left == 0:
-            return 0.0
-        low, high = _two_distances(x, ties + (left - 1) // 2, ties + left // 2)
-    return float(0.5 * (low * low + high * high))
+    return float(_median_squares(np.ascontiguousarray(x)[None])[0])
 
 
 @compiled
 def _count_up_to(x: np.ndarray, v: float) -> tuple[int, float, float]:
     """How many distances are <= v; the largest of those; the smallest of the others. x is sorted."""
     n = len(x)
-    count = 0
-    below = 0.0
-    above = np.inf
-    j = 0
-    for i in range(n):
-        start = x[i]
-        while j + 1 < n and x[j + 1] - start <= v:
-            j += 1
-        count += j - i
-        below = max(below, x[j] - start)
-        if j + 1 < n:
-            above = min(above, x[j + 1] - start)
-    return count, below, above
-
-
-def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
-    """The distances at positions k and ``next_k`` (k or k + 1) of all distances of a sorted sample, smallest first."""
-    near = _distances_near(x, k)
-    if not len(near.between):
-        return near.high, near.high if next_k < near.count_high else near.beyond
-    at = k - near.count_below
-    found = np.partition(near.between, at)
-    if next_k == k:
-        return found[at], found[at]
-    return found[at], found[at + 1 :].min() if next_k < near.count_high else near.beyond
+    count, below, above = 0, 0.0, np.inf
+    i = j = 0
+    while j + 1 < n:  # which of the two moves on can't be foretold: so without a branch
+        gap = x[j + 1] - x[i]
+        wider = gap <= v
+        count += 0 if wider else j - i
+        below = max(below, gap if wider else 0.0)
+        above = min(above, np.inf if wider else gap)
+        j += wider
+        i += not wider
+    return count + (n - 1 - i) * (n - i) // 2, below, above
 
 
 class _Near(NamedTuple):
@@ -395,3 +407,38 @@ def _distances_near(x: np.ndarray, k: int) -> _Near:
             size += 1
             j += 1
     return _Near(found[:size], count_below, count_high, high, beyond)
+
+
+@compiled
+def _two_distances(x: np.ndarray, k: int, next_k: int) -> tuple[float, float]:
+    """The distances at positions k and ``next_k`` (k or k + 1) of all distances of a sorted sample, smallest first."""
+    near = _distances_near(x, k)
+    if not len(near.between):
+        return near.high, near.high if next_k < near.count_high else near.beyond
+    at = k - near.count_below
+    found = np.partition(near.between, at)
+    if next_k == k:
+        return found[at], found[at]
+    return found[at], found[at + 1 :].min() if next_k < near.count_high else near.beyond
+
+
+@compiled
+def _median_squares(samples: np.ndarray) -> np.ndarray:
+    """The median of the squared distances of each sorted sample, (samples, n)."""
+    n = samples.shape[1]
+    pairs = n * (n - 1) // 2
+    found = np.zeros(len(samples))
+    if n < 2:
+        return found
+    for s in range(len(samples)):
+        x = samples[s]
+        low, high = _two_distances(x, (pairs - 1) // 2, pairs // 2)
+        tie = 4 * _EPSILON * max(abs(x[0]), abs(x[n - 1]))
+        if high <= tie:
+            ties = _count_up_to(x, tie)[0]
+            left = pairs - ties
+            if left == 0:
+                continue
+            low, high = _two_distances(x, ties + (left - 1) // 2, ties + left // 2)
+        found[s] = 0.5 * (low * low + high * high)
+    return found

@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from dagtune.engine.dense import Dense
-from dagtune.engine.expansions import NOTHING, expand
+from dagtune.engine.expansions import COARSE, FINE, NOTHING, USUAL, expand
 from dagtune.engine.features import TOLERANCE, Features, JointColumn, SumColumn, add_up
 from dagtune.engine.moments import BATCH, compress_columns, cross_products
+from dagtune.engine.one_pass import measure_sums
 from dagtune.engine.problem import Found, Problem, Scaled, bandwidths, notes, refuse_if_larger, scale
 from dagtune.tables.rows import CHUNK_ROWS, Rows
 
 __all__ = ["LowRank", "NoExpansionError"]
+
+#: With more features of variables than this, the least rank of the sums is worth a second pass.
+_MOST_RANKS = 2000
 
 
 class NoExpansionError(Exception):
@@ -42,6 +46,7 @@ class LowRank:
         self._parts = self._features_of_variables(centred=False) if problem.combine == "joint" else []
         self._rank = sum(child.rank for child in self.variables)
         self.rows = self._choose_chunks()
+        self._plain = problem.combine == "sum" and problem.kernel.of == "difference"
         self._rough = 0  # sums that had to take the dense path
 
     @property
@@ -54,25 +59,51 @@ class LowRank:
 
     def values(self, members: np.ndarray, done: Callable[[float], None] | None = None) -> Found:
         """All variables against the columns ``members``; ``done`` is told the share of the two passes that is done."""
+        products, bounds, squares = self._in_one_pass(members, done)
+        todo = np.flatnonzero(bounds > TOLERANCE / 2)
+        if len(todo):
+            products[:, todo], bounds[todo], squares = self._by_features(members[todo], done)
+        return Found(
+            values=products / (self._problem.rows.count - 1) ** 2,
+            bound=max([*bounds, *(one.bound for one in self.variables)]),
+            ranks=np.array([child.rank for child in self.variables]),
+            traces=np.array([child.signs @ child.sizes for child in self.variables]),
+            diagonal_squares=squares,
+        )
+
+    def _in_one_pass(
+        self, members: np.ndarray, done: Callable[[float], None] | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Products, error bounds and squared diagonals, where compressing candidates does not pay; see one_pass."""
+        if members.shape[1] == 1 or self._rank > _MOST_RANKS or not self._plain:
+            return np.empty((len(self.variables), len(members))), np.full(len(members), np.inf), np.empty(0)
+        found = measure_sums(
+            self.rows,
+            self.variables,
+            scale(self._problem, members, self._sample, error=COARSE),
+            self._problem.threads,
+            done,
+        )
+        return found.products, found.bounds, found.diagonal_squares
+
+    def _by_features(
+        self, members: np.ndarray, done: Callable[[float], None] | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same from features of the candidates, in two passes."""
         halves = (None, None) if done is None else (lambda share: done(share / 2), lambda share: done(0.5 + share / 2))
         found = self.features(members, halves[0])
         candidates = {c: one for c, one in enumerate(found) if one is not None}
         rough = [c for c, one in enumerate(found) if one is None]
-        values = np.empty((len(self.variables), len(members)))
-        products, diagonal_squares = cross_products(
+        values, bounds = np.empty((len(self.variables), len(members))), np.zeros(len(members))
+        values[:, list(candidates)], squares = cross_products(
             self.rows, self.variables, list(candidates.values()), self._problem.threads, halves[1]
         )
-        values[:, list(candidates)] = products / (self._problem.rows.count - 1) ** 2
+        bounds[list(candidates)] = [one.bound for one in candidates.values()]
         if rough:
             self._rough += len(rough)
-            values[:, rough] = Dense(self._problem, self._sample, "").values(members[rough]).values
-        return Found(
-            values=values,
-            bound=max((one.bound for one in (*self.variables, *candidates.values())), default=0.0),
-            ranks=np.array([child.rank for child in self.variables]),
-            traces=np.array([child.signs @ child.sizes for child in self.variables]),
-            diagonal_squares=diagonal_squares,
-        )
+            dense = Dense(self._problem, self._sample, "").values(members[rough]).values
+            values[:, rough] = dense * (self._problem.rows.count - 1) ** 2
+        return values, bounds, squares
 
     def blocks(self, members: np.ndarray, order: int) -> Iterator[tuple[np.ndarray, Found]]:
         """The columns ``members`` in blocks whose products fit into the memory allowed."""
@@ -91,7 +122,7 @@ class LowRank:
         if members.shape[1] == 1:
             return [self.variables[m] for m in members[:, 0]]
         if problem.combine == "sum":
-            return self._features(scale(problem, members, self._sample, expanded=True), done=done)
+            return self._features(scale(problem, members, self._sample), done=done)
         height = max(float(np.abs(problem.kernel(self._sample[:, :256], self._sample[:, :256])).max()), 1.0)
         columns = [JointColumn.of(self._parts[j], self._parts[k], problem.rows.count, height) for j, k in members]
         return [*compress_columns(self.rows, columns, problem.threads, done=done)]
@@ -129,7 +160,9 @@ class LowRank:
         expansion = one.expansion
         if expansion is not NOTHING and (fine or not centred):
             sample = one.sample(add_up(self._sample, one.members))
-            expansion = expand(self._problem.kernel, sample, centred=centred, fine=fine) or expansion
+            expansion = (
+                expand(self._problem.kernel, sample, centred=centred, error=FINE if fine else USUAL) or expansion
+            )
         assert expansion is not None
         return SumColumn(one.members, one.origin, one.bandwidth, expansion)
 

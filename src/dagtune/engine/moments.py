@@ -11,7 +11,15 @@ from dagtune.engine.features import TOLERANCE, Column, Features, compress, stack
 from dagtune.parallel import parallel_map
 from dagtune.tables.rows import Rows
 
-__all__ = ["BATCH", "compress_columns", "cross_products"]
+__all__ = [
+    "BATCH",
+    "block_sums",
+    "compress_columns",
+    "cross_products",
+    "diagonal_squares",
+    "signs_of",
+    "starts_of",
+]
 
 #: Columns handled together by one thread.
 BATCH = 32
@@ -62,8 +70,8 @@ def cross_products(
     One blocked matrix product of all features, then its squares added up block by block with their signs:
     ``tr(K L) = sum_ab s_a t_b (F_x F_y^T)_ab^2``.
     """
-    child_starts = _starts(children)
-    child_signs = _signs(children)
+    child_starts = starts_of(children)
+    child_signs = signs_of(children)
     batches = [range(start, min(start + BATCH, len(candidates))) for start in range(0, len(candidates), BATCH)]
 
     def statistic(chunk: np.ndarray) -> list[np.ndarray]:
@@ -72,34 +80,39 @@ def cross_products(
         def product(batch: range) -> np.ndarray:
             return left @ stack([candidates[c] for c in batch], chunk).T
 
-        squares = np.add.reduceat(
-            np.vstack([left * left * child_signs[:, None], np.zeros(left.shape[1])]), child_starts[:-1]
-        )
-        squares[np.diff(child_starts) == 0] = 0.0
-        return [np.einsum("it,it->i", squares, squares), *parallel_map(product, batches, threads)]
+        return [diagonal_squares(left, child_starts, child_signs), *parallel_map(product, batches, threads)]
 
-    diagonal_squares, *products = rows.sum(statistic, done)
+    squares, *products = rows.sum(statistic, done)
 
     def reduce(batch_and_product: tuple[range, np.ndarray]) -> np.ndarray:
         batch, product = batch_and_product
         some = [candidates[c] for c in batch]
-        return _block_sums(product, child_starts, _starts(some), child_signs, _signs(some))
+        return block_sums(product, child_starts, starts_of(some), child_signs, signs_of(some))
 
     nothing = np.empty((len(children), 0))
     reduced = parallel_map(reduce, list(zip(batches, products)), threads)
-    return np.concatenate([nothing, *reduced], axis=1), diagonal_squares
+    return np.concatenate([nothing, *reduced], axis=1), squares
 
 
-def _starts(features: Sequence[Features]) -> np.ndarray:
+def diagonal_squares(values: np.ndarray, starts: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """For each column the sum of (K)_tt^2 over the rows t, from the features of all of them, (total rank, n)."""
+    diagonals = np.add.reduceat(np.vstack([values * values * signs[:, None], np.zeros(values.shape[1])]), starts[:-1])
+    diagonals[np.diff(starts) == 0] = 0.0
+    return np.einsum("it,it->i", diagonals, diagonals)
+
+
+def starts_of(features: Sequence[Features]) -> np.ndarray:
+    """Where the features of each column begin, one below the other; the last is how many there are."""
     return np.cumsum([0, *(one.rank for one in features)])
 
 
-def _signs(features: Sequence[Features]) -> np.ndarray:
+def signs_of(features: Sequence[Features]) -> np.ndarray:
+    """The signs of all features."""
     return np.concatenate([one.signs for one in features])
 
 
 @compiled
-def _block_sums(
+def block_sums(
     product: np.ndarray,
     rows: np.ndarray,
     columns: np.ndarray,

@@ -14,12 +14,22 @@ from dagtune.engine.features import add_up
 from dagtune.engine.kernels import MEDIAN_ROWS
 from dagtune.engine.lowrank import LowRank, NoExpansionError
 from dagtune.engine.problem import Problem, Scaled, scale
-from dagtune.validation import InputError
+from dagtune.text import say_seconds
+from dagtune.validation import InputError, format_bytes
 
 __all__ = ["choose_path"]
 
-#: Rates for choosing a path, per thread: floating-point operations and kernel values a second.
-_FLOPS, _KERNEL_VALUES = 2e10, 1e8
+#: Rates for choosing a path, on one thread (`python -m benchmarks.paths`): operations a second of large matrix
+#: products, of the small ones that make features and of dense tiles, and kernel values a second.
+_PRODUCTS, _FEATURES, _TILES, _KERNEL_VALUES = 7.5e10, 1.1e10, 2e10, 1e8
+#: Seconds that each path takes however small the table, and for each column however few rows it has.
+_LOWRANK_START, _LOWRANK_COLUMN, _DENSE_START, _DENSE_COLUMN = 1.8e-3, 2e-5, 1.2e-3, 3.3e-5
+#: Dense work of fewer seconds than this is done before the other path's cost would be known.
+_AT_ONCE = 2.2e-3
+#: Two threads do 1.8 times the work of one.
+_SHARING = 0.85
+#: Dense work of fewer seconds than this is left to one thread, and low-rank work of fewer rows times variables^2.
+_WORTH_THREADS, _WORTH_THREADS_LOW = 0.03, 1e5
 #: "auto" refuses a dense run that would take longer than this.
 _MAX_HOURS = 2.0
 
@@ -39,9 +49,13 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
     if engine == "dense":
         return Dense(problem, sample, "engine='dense' was asked for")
     count = sum(map(len, wanted))
-    dense_seconds = _dense_seconds(problem, count)
     # A small problem is done before a second thread has started.
-    light = problem if problem.rows.count * problem.rows.width**2 > 4e5 else replace(problem, threads=1)
+    alone = replace(problem, threads=1)
+    light = problem if problem.rows.count * problem.rows.width**2 > _WORTH_THREADS_LOW else alone
+    problem = problem if _dense_seconds(alone, count) > _WORTH_THREADS else alone
+    dense_seconds = _dense_seconds(problem, count)
+    if engine == "auto" and dense_seconds < _AT_ONCE:
+        return Dense(problem, sample, f"so small a table takes about {say_seconds(dense_seconds)}")
     try:
         if engine == "lowrank":
             scaled, _ = _look(light, sample, wanted[:1])
@@ -51,12 +65,13 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
         if min(seconds, dense_seconds) > 3600 * _MAX_HOURS:
             widest = max(looked, key=lambda one: 0 if one.expansion is None else len(one.expansion.signs))
             raise InputError(_too_slow(problem, widest, sample, seconds, dense_seconds))
-        against = f"about {_say_seconds(seconds)} against {_say_seconds(dense_seconds)} on the dense path"
+        against = f"about {say_seconds(seconds)} against {say_seconds(dense_seconds)} on the dense path"
         if seconds <= dense_seconds:
+            if not problem.rows.in_memory:
+                told = f"about {say_seconds(seconds)} within {format_bytes(problem.memory)}"
+                problem.progress(f"features and products: {told}", 0.0)
             return LowRank(light, sample, scaled, against)
-        return Dense(
-            problem, sample, f"about {_say_seconds(dense_seconds)} against {_say_seconds(seconds)} in low rank"
-        )
+        return Dense(problem, sample, f"about {say_seconds(dense_seconds)} against {say_seconds(seconds)} in low rank")
     except NoExpansionError as error:
         rough = error.column
     column = problem.label(rough.members)
@@ -73,44 +88,37 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
 
 def _look(problem: Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) -> tuple[list[Scaled], list[Scaled]]:
     """The single variables, and enough of the combinations to estimate what all of them cost."""
-    scaled = scale(problem, wanted[0], sample, expanded=True)
+    scaled = scale(problem, wanted[0], sample)
     looked = list(scaled)
     for one in scaled:
         if one.expansion is None:
             raise NoExpansionError(one)
     if problem.combine == "sum":
         for members in wanted[1:]:
-            looked += scale(problem, members[:: max(len(members) // 12, 1)], sample, expanded=True)
+            looked += scale(problem, members[:: max(len(members) // 12, 1)], sample)
     return scaled, looked
 
 
 def _too_slow(problem: Problem, rough: Scaled, sample: np.ndarray, seconds: float, dense_seconds: float) -> str:
     x = add_up(sample, rough.members)
-    wide = "has no low-rank expansion" if math.isinf(seconds) else f"would take {_say_seconds(seconds)} in low rank"
+    wide = "has no low-rank expansion" if math.isinf(seconds) else f"would take {say_seconds(seconds)} in low rank"
     return (
         f"column {problem.label(rough.members)} spreads over {np.ptp(x) / rough.bandwidth:.3g} bandwidths and {wide}, "
-        f"and the dense path would take {_say_seconds(dense_seconds)} for {problem.rows.count} rows: winsorise the "
+        f"and the dense path would take {say_seconds(dense_seconds)} for {problem.rows.count} rows: winsorise the "
         "column or replace it by ranks, pass a wider bandwidth, sample the rows, or choose a path with engine="
     )
-
-
-def _say_seconds(seconds: float) -> str:
-    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.2g} seconds"
 
 
 def _dense_seconds(problem: Problem, count: int) -> float:
     """n^2 / 2 kernel values of each column (twice for the variables), and as many products for each pair."""
     half = problem.rows.count**2 / 2
     d = problem.rows.width
-    work = half * (count + 2 * d) / _KERNEL_VALUES + half * 2 * d * count / _FLOPS
-    return (work + 2e-5 * count) / problem.threads
+    work = half * (count + 2 * d) / _KERNEL_VALUES + half * 2 * d * count / _TILES
+    return _DENSE_START + (work + _DENSE_COLUMN * count) / problem.threads**_SHARING
 
 
 def _lowrank_seconds(problem: Problem, singles: Sequence[Scaled], looked: Sequence[Scaled], count: int) -> float:
-    """Terms and features of each column, twice, and the product of all features."""
+    """Terms and features of each column, and the product of all of them with those of the variables."""
     n = problem.rows.count
 
     def sizes(columns: Sequence[Scaled]) -> tuple[float, float]:
@@ -121,5 +129,6 @@ def _lowrank_seconds(problem: Problem, singles: Sequence[Scaled], looked: Sequen
     variables = sizes(singles)[1] * len(singles)
     if problem.combine == "joint":  # about a third of the products of features are large enough to matter
         terms, rank = rank**2 / 3, rank**2 / 3
-    features = n * count * (4 * terms * rank + 2 * rank * rank) + count * 20 * rank**3
-    return ((features + 2 * n * variables * rank * count) / _FLOPS + 3e-4 * count) / problem.threads
+    features = n * count * (4 * terms * rank + 2 * rank * rank)
+    work = features / _FEATURES + 2 * n * variables * rank * count / _PRODUCTS
+    return _LOWRANK_START + (work + _LOWRANK_COLUMN * count) / problem.threads**_SHARING

@@ -9,17 +9,18 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dagtune.engine.expansions import NOTHING, Expansion, Sample, expand
+from dagtune.engine.expansions import NOTHING, USUAL, Expansion, Sample, expand
 from dagtune.engine.features import add_up
-from dagtune.engine.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidth_of, check_bandwidth
+from dagtune.engine.kernels import MEDIAN_ROWS, Kernel, as_kernel, bandwidths_of, check_bandwidth
 from dagtune.parallel import count_threads, parallel_map
 from dagtune.progress import Progress, silent
 from dagtune.tables import read_table
-from dagtune.tables.rows import Extremes, Rows
+from dagtune.tables.rows import Rows
+from dagtune.tables.table import refuse_extreme
 from dagtune.validation import InputError, format_bytes, parse_memory
 
 __all__ = [
@@ -35,6 +36,10 @@ __all__ = [
     "scale",
     "symmetric",
 ]
+
+#: Values of the sample that are sorted at once.
+_AT_ONCE = 2**20
+_EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,7 @@ class Problem:
         return " + ".join(repr(self.names[m]) for m in members)
 
 
-@dataclass(frozen=True)
-class Scaled:
+class Scaled(NamedTuple):
     """A column as its kernel sees it: the variables that are added, the bandwidth, the origin and the range.
 
     ``expansion`` is None if the kernel has no short one, or if none was asked for.
@@ -96,29 +100,17 @@ def pose(
     """Read the table, check the options, and shift the columns towards 0 if the kernel allows it."""
     table = read_table(X)
     found = as_kernel(kernel)
-    ends = table.rows.extremes()
-    _refuse_extreme(ends, table.names)
+    ends = refuse_extreme(table)
     return Problem(
         rows=table.rows.shifted(exact_shift(ends.low, ends.high)) if found.of == "difference" else table.rows,
         names=table.names,
         kernel=found,
         bandwidth=check_bandwidth(bandwidth),
         combine=combine,
-        threads=count_threads(threads),
+        threads=1 if table.rows.elsewhere else count_threads(threads),
         memory=parse_memory(memory),
         progress=progress or silent,
     )
-
-
-def _refuse_extreme(ends: Extremes, names: tuple[str, ...]) -> None:
-    """Refuse columns whose squared values or differences would overflow or underflow."""
-    low, high = ends.low, ends.high
-    extreme = (np.maximum(np.abs(low), np.abs(high)) > 1e150) | (high / 2 - low / 2 < 1e-150)
-    if extreme.any():
-        j = int(np.argmax(extreme))
-        raise InputError(
-            f"column {names[j]!r} goes from {low[j]:g} to {high[j]:g}, so its squares overflow or underflow: rescale it"
-        )
 
 
 def exact_shift(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -150,31 +142,33 @@ def refuse_if_larger(memory: int, needed: float) -> None:
         )
 
 
-def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, expanded: bool) -> list[Scaled]:
-    """Each column X_j + X_k + ... with its origin and bandwidth, and with its expansion if ``expanded``."""
-    found = problem.rows.extremes(members, problem.threads) if expanded else None
-    heights = np.abs(sample).max(axis=1)
+def scale(problem: Problem, members: np.ndarray, sample: np.ndarray, *, error: float | None = USUAL) -> list[Scaled]:
+    """Each column X_j + X_k + ... with its origin and bandwidth, and its expansion within ``error``, if not None."""
+    found = None if error is None else problem.rows.extremes(members, problem.threads)
+    heights = np.abs(sample).max(axis=1)[members].max(axis=1)
+    size = max(min(_AT_ONCE // sample.shape[1], -(-len(members) // problem.threads)), 1)
 
-    def one(c: int) -> Scaled:
-        column = tuple(members[c].tolist())
-        x = np.sort(add_up(sample, column))
-        if x[-1] - x[0] <= 8 * np.finfo(float).eps * max(heights[m] for m in column):
-            return Scaled(column, math.inf, expansion=NOTHING)  # a constant, such as x + (-x): nothing depends on it
-        bandwidth = bandwidth_of(x, problem.bandwidth, ordered=True) if problem.kernel.takes_bandwidth else 1.0
-        if found is None:
+    def some(part: np.ndarray) -> list[Scaled]:
+        x = add_up(sample, members[part].T)
+        x.sort(axis=1)
+        taken = problem.kernel.takes_bandwidth
+        units = (bandwidths_of(x, problem.bandwidth) if taken else np.ones(len(part))).tolist()
+        varies = x[:, -1] - x[:, 0] > 8 * _EPSILON * heights[part]
+        columns = [tuple(column) for column in members[part].tolist()]
+        return [one(*what) for what in zip(part.tolist(), columns, varies.tolist(), units, x)]
+
+    def one(c: int, column: tuple[int, ...], varies: bool, bandwidth: float, x: np.ndarray) -> Scaled:
+        if not varies:  # such as x + (-x): nothing depends on it
+            return Scaled(column, math.inf, expansion=NOTHING)
+        if found is None or error is None:
             return Scaled(column, bandwidth)
-        what = Sample(bandwidth, float(found.low[c]), float(found.high[c]), float(found.smallest[c]), x)
-        return Scaled(
-            members=column,
-            bandwidth=bandwidth,
-            origin=what.origin(problem.kernel),
-            low=what.low,
-            high=what.high,
-            smallest=what.smallest,
-            expansion=expand(problem.kernel, what),
-        )
+        low, high, smallest = float(found.low[c]), float(found.high[c]), float(found.smallest[c])
+        what = Sample(bandwidth, low, high, smallest, x)
+        expansion = expand(problem.kernel, what, error=error)
+        return Scaled(column, bandwidth, what.origin(problem.kernel), low, high, smallest, expansion)
 
-    return parallel_map(one, range(len(members)), problem.threads)
+    parts = np.array_split(np.arange(len(members)), -(-len(members) // size)) if len(members) else []
+    return [one for found in parallel_map(some, parts, problem.threads) for one in found]
 
 
 def notes(problem: Problem) -> tuple[str, ...]:

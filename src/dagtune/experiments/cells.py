@@ -82,7 +82,9 @@ class Cell:
         if self.method in METHODS:  # a stored cell may be of a method that is not registered here
             method = METHODS[self.method]
             options = {**experiment.options.get(method.family, {}), **method.settings}
-        table = {} if experiment.real else {"edges": size.edges, "rows": size.rows}
+        table: dict[str, Any] = {} if experiment.real else {"edges": size.edges, "rows": size.rows}
+        if self.method in experiment.told:
+            table["conditions"] = True
         return table | {"options": options}
 
     @property

@@ -44,11 +44,12 @@ def measure(cell: Cell) -> dict[str, Any]:
         the fit alone; "converged" and "notes" where there is something to say.
     """
     X, truth = table_of(cell)
+    options = {**cell.settings["options"], **_told(cell)}
     method = METHODS[check_choice("method", cell.method, METHODS)]
     method.load()  # before the clocks start
     clock, processor = time.perf_counter(), time.process_time()
     # One thread, because cells run side by side.
-    found = method.run(X, seed=cell.seeds.method, threads=1, **cell.settings["options"])
+    found = method.run(X, seed=cell.seeds.method, threads=1, **options)
     clock, processor = time.perf_counter() - clock, time.process_time() - processor
     scored: dict[str, Any] = {
         "seconds": round(clock, 4),
@@ -85,6 +86,15 @@ def table_of(cell: Cell) -> tuple[pd.DataFrame, np.ndarray | None]:
         graph = random_dag(size.nodes, size.edges, rng=seeds.graph)
     X = sample(graph, cell.model, size.rows, cell.recipe, seeds.data, standardize=cell.standardized)
     return X, graph
+
+
+def _told(cell: Cell) -> dict[str, Any]:
+    """What a method is told of the conditions of a real data set, if it is."""
+    if cell.method not in EXPERIMENTS[cell.experiment].told:
+        return {}
+    data = datasets.load(cell.model)
+    assert data.conditions is not None
+    return {"experiments": {"rows": data.conditions, "targets": data.targets}}
 
 
 def _scores(truth: np.ndarray | None, guess: np.ndarray, scores: np.ndarray | None = None) -> dict[str, Any]:

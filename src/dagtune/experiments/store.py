@@ -33,7 +33,7 @@ try:
 except ImportError:  # no such locks on Windows: a second runner is not noticed there
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["PACKED", "RESULTS", "Record", "Store", "from_uncommitted_code", "read_results"]
+__all__ = ["PACKED", "RESULTS", "Record", "Store", "check_complete", "from_uncommitted_code", "read_results"]
 
 RESULTS = "results.jsonl"
 PACKED = "results.jsonl.xz"
@@ -166,7 +166,7 @@ class Store:
     def _open_locked(self) -> int:
         """The plain file, open for appending and locked; not one that another run has just packed and deleted."""
         while True:
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            file = _opened(self.path)
             try:
                 self._take_lock(file)
                 if self.path.exists() and os.path.samestat(os.fstat(file), self.path.stat()):
@@ -190,9 +190,14 @@ class Store:
         whole, torn = _split_torn(self.path.read_bytes())
         if not torn:
             return
-        with open(self.folder / _TORN, "ab") as file:
+        with os.fdopen(_opened(self.folder / _TORN), "ab") as file:
             file.write(torn + b"\n")
         os.ftruncate(self._file, len(whole))
+
+
+def _opened(path: Path) -> int:
+    """A file to append to; not one that a link leads to, which somebody may have put there."""
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _lines(records: Sequence[Record], runs: list[Record]) -> bytes:
@@ -222,11 +227,11 @@ def _parse(data: bytes, file: Path, runs: list[Record] | None = None) -> list[Re
                 continue
             record = found | runs[found.pop("run")] if "run" in found else found
             cell, status = record["cell"], record["status"]
-        except (ValueError, TypeError, KeyError, IndexError):
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             raise InputError(
                 f"line {number} of {file} is not a result: delete the line, and its cell will be run again"
             ) from None
-        if not isinstance(cell, dict) or status not in ("ok", "failed", "timeout"):
+        if not isinstance(cell, dict) or status not in ("ok", "failed", "timeout") or not _well_typed(record):
             raise InputError(
                 f"line {number} of {file} is not a result: delete the line, and its cell will be run again"
             )
@@ -234,15 +239,91 @@ def _parse(data: bytes, file: Path, runs: list[Record] | None = None) -> list[Re
     return records
 
 
+#: Types of what a record or its cell holds, where it does.
+_TYPES: dict[str, Any] = {
+    "experiment": str,
+    "model": str,
+    "method": str,
+    "recipe": str,
+    "finished": str,
+    "reason": str,
+    "nodes": int,
+    "repeat": int,
+    "standardized": bool,
+    "cpu_seconds": (int, float, type(None)),
+    "versions": dict,
+    "metrics": dict,
+    "readings": dict,
+}
+
+
+def _well_typed(record: Record) -> bool:
+    """Whether everything that a report reads is of its type."""
+    entries = {**record["cell"], **{name: value for name, value in record.items() if name in _TYPES}}
+    if not all(isinstance(value, _TYPES.get(name, object)) for name, value in entries.items()):
+        return False
+    measured = [record.get("metrics", {}), *record.get("readings", {}).values()]
+    numbers = (int, float, type(None))
+    return all(
+        isinstance(each, dict) and all(isinstance(n, numbers) for n in each.values()) for each in measured
+    ) and all(isinstance(version, str) for version in record.get("versions", {}).values())
+
+
+#: What a report needs of every record, and of every cell.
+_NEEDED = ("finished",)
+_NEEDED_OF_CELL = ("experiment", "model", "nodes", "recipe", "standardized", "method", "repeat")
+
+
+def check_complete(records: Sequence[Record]) -> None:
+    """Refuse records that lack what a report reads, as files written by other programs may.
+
+    Parameters
+    ----------
+    records : list of dict
+        From :func:`read_results`.
+
+    Raises
+    ------
+    InputError
+        The message says which result it is, counted from 1, and what is missing.
+
+    Examples
+    --------
+    >>> check_complete([])
+    """
+    for number, record in enumerate(records, start=1):
+        outcome = ("metrics",) if record["status"] == "ok" else ("reason",)
+        lacking = [name for name in (*_NEEDED, *outcome) if name not in record]
+        lacking += [name for name in _NEEDED_OF_CELL if name not in record["cell"]]
+        if lacking:
+            raise InputError(
+                f"result {number} of {len(records)} has no {lacking[0]!r}: delete its line, and its cell will be run "
+                "again"
+            )
+
+
 def _read_packed(file: Path) -> list[Record]:
     """The records of a packed file; none if there is no such file."""
     if not file.is_file():
         return []
     try:
-        lines = lzma.decompress(file.read_bytes())
+        lines = _unpacked(file)
     except (lzma.LZMAError, EOFError) as error:
         raise InputError(f"can't unpack {file} ({error}): restore it, or delete it and run its cells again") from None
     return _parse(lines, file)
+
+
+#: The most bytes that packed results may unpack to; all that are committed make 10 MB.
+_LARGEST = 2**29
+
+
+def _unpacked(file: Path) -> bytes:
+    """The lines of a packed file; refused if there are more than any run writes."""
+    with lzma.open(file) as packed:
+        lines = packed.read(_LARGEST + 1)
+    if len(lines) > _LARGEST:
+        raise lzma.LZMAError(f"it holds more than {_LARGEST} bytes")
+    return lines
 
 
 def _joined(packed: list[Record], plain: list[Record]) -> list[Record]:

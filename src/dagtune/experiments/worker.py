@@ -184,7 +184,7 @@ def _serve() -> None:
     for module in filter(None, os.environ.get(_IMPORTS, "").split(",")):
         importlib.import_module(module)
     for method in METHODS.values():  # imports are paid once, and not by the first cell's time limit
-        with contextlib.suppress(ImportError):  # its cells will say so
+        with contextlib.suppress(Exception):  # its cells will say so
             method.load()
     cells: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(cells,), daemon=True).start()

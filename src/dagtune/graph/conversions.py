@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
 from dagtune.validation import InputError, check_names
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = [
     "as_matrix",
@@ -47,9 +50,11 @@ def as_matrix(graph: Any) -> np.ndarray:
     array([[False,  True],
            [False, False]])
     """
-    if isinstance(graph, nx.Graph):
+    if _is_networkx(graph):
         if not graph.is_directed():
             raise InputError("the networkx graph is undirected: pass a DiGraph")
+        import networkx as nx
+
         graph = nx.to_numpy_array(graph, weight=None)
     elif isinstance(graph, pd.DataFrame):
         if list(map(str, graph.index)) != list(map(str, graph.columns)):
@@ -106,7 +111,7 @@ def names_of(graph: Any) -> tuple[str, ...] | None:
     """
     if isinstance(graph, pd.DataFrame):
         return check_names(graph.columns, count=graph.shape[1])
-    if isinstance(graph, nx.Graph):
+    if _is_networkx(graph):
         return check_names(graph.nodes, count=graph.number_of_nodes())
     return None
 
@@ -143,6 +148,12 @@ def to_frame(graph: Any, names: Iterable[Any] | None = None) -> pd.DataFrame:
     return pd.DataFrame(matrix.astype(np.int8), index=list(labels), columns=list(labels))
 
 
+def _is_networkx(graph: Any) -> bool:
+    """Whether it is a networkx graph; if networkx was never loaded, it is none."""
+    loaded = sys.modules.get("networkx")
+    return loaded is not None and isinstance(graph, loaded.Graph)
+
+
 def to_networkx(graph: Any, names: Iterable[Any] | None = None) -> nx.DiGraph:
     """Graph as a networkx DiGraph.
 
@@ -168,6 +179,8 @@ def to_networkx(graph: Any, names: Iterable[Any] | None = None) -> nx.DiGraph:
     >>> list(to_networkx([[0, 1], [0, 0]], ["rain", "wet"]).edges)
     [('rain', 'wet')]
     """
+    import networkx as nx  # takes a fifth of a second, and most commands need none of it
+
     matrix = as_matrix(graph)
     labels = _labels(graph, names, len(matrix))
     result = nx.DiGraph()
@@ -198,11 +211,14 @@ def from_networkx(graph: nx.DiGraph, order: Sequence[Hashable] | None = None) ->
 
     Examples
     --------
+    >>> import networkx as nx
     >>> from_networkx(nx.DiGraph([("rain", "wet")]), order=["wet", "rain"])
           wet  rain
     wet     0     0
     rain    1     0
     """
+    import networkx as nx
+
     nodes = list(graph.nodes) if order is None else list(order)
     if set(nodes) != set(graph.nodes) or len(nodes) != graph.number_of_nodes():
         raise InputError("order must contain each node of the graph exactly once")

@@ -7,32 +7,28 @@ order. :func:`as_paper` is Section IV and Algorithm 1; :func:`as_released` follo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from dagtune.engine.dependence import Dependence, measure_dependence
+from dagtune.engine.dependence import MAX_WIDTH, Dependence, measure_dependence
+from dagtune.engine.packed import packed_bytes, with_second
+from dagtune.engine.problem import refuse_if_larger
 from dagtune.knowledge import Knowledge
-from dagtune.ot.losses import pair_vector
+from dagtune.ot.cycles import SCORES, edge_scores, formalize
 from dagtune.ot.optimal import check_selection, select_skeleton
 from dagtune.ot.released import add_edges_released, delete_edges_released, resolve_two_cycles
-from dagtune.ot.tuning import (
-    READINGS,
-    SCORES,
-    add_edges,
-    apply_knowledge,
-    delete_edges,
-    edge_scores,
-    formalize,
-)
+from dagtune.ot.signs import order_matters, signs_of_trouble
+from dagtune.ot.tuning import READINGS, add_edges, apply_knowledge, delete_edges
 from dagtune.progress import Clock, Progress, silent
 from dagtune.result import Change, Result
-from dagtune.tables import Table, few_rows, read_table
-from dagtune.text import plain, printable
-from dagtune.validation import InputError, check_choice
+from dagtune.tables import MEMORY, Table, read_table, weighted
+from dagtune.text import plain
+from dagtune.trust.fitted import Workings
+from dagtune.validation import InputError, check_choice, parse_memory
 
 __all__ = [
     "ASSUMPTIONS",
@@ -255,9 +251,12 @@ def optimal_tuning(
     combine: str = "sum",
     knowledge: Any = None,
     engine: str = "auto",
-    memory: str | int = "1GiB",
+    memory: str | int = MEMORY,
+    checkpoint: str | os.PathLike[str] | None = None,
     threads: int | None = None,
+    missing: str = "error",
     drop_constant: bool = False,
+    sample_weight: Any = None,
     solver_options: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
     rng: Any = None,
@@ -271,7 +270,9 @@ def optimal_tuning(
         The data.
     preset, kernel, bandwidth, solver, penalty, n_pairs, alpha, deletion, edge_score, order, combine
         As in :class:`dagtune.OptimalTuning`.
-    knowledge, engine, memory, threads, drop_constant, solver_options, time_limit, progress
+    knowledge, engine, memory, checkpoint, threads, missing, drop_constant, sample_weight, solver_options
+        As in :class:`dagtune.OptimalTuning`.
+    time_limit, progress
         As in :class:`dagtune.OptimalTuning`.
     rng : int or Generator, optional
         Seed of the Gumbel solvers; :class:`dagtune.OptimalTuning` calls it ``random_state``.
@@ -303,8 +304,11 @@ def optimal_tuning(
     if preset == "released" and order != 2:
         raise InputError(f"preset='released' has no rules for order={order!r}: use order=2, or preset='paper'")
     bandwidth = settled["bandwidth"] if bandwidth is None else bandwidth
-    table = _read_numbers(X, drop_constant)
-    known = Knowledge.of(knowledge)
+    reading = {"missing": missing, "drop_constant": drop_constant, "sample_weight": sample_weight}
+    given = _read_numbers(X, memory=memory, checkpoint=checkpoint, **reading)
+    counted = weighted(given)
+    table = counted.table
+    known = Knowledge.of(knowledge).without_beliefs("OptimalTuning")
     rules = Rules(
         *known.matrices(table.names),
         preset=preset,
@@ -328,26 +332,30 @@ def optimal_tuning(
         threads=threads,
         progress=clock.tell,
     )
+    if counted.kept is not None:
+        dependence = dependence.counted_as(counted.counts_as)
     phases, changes = two_phases(dependence, rules, clock.tell)
     if not known:
         del phases["knowledge"]
     return Result(
         names=table.names,
-        graphs=phases,
+        history=phases,
         changes=tuple(change.named(table.names) for change in changes),
         strength=edge_scores(phases["formalization"], dependence, score=edge_score),
         strength_words=f"strength: {edge_score} of HSIC(effect, cause + k) over the other causes k of the effect",
         opening=dependence.first,
         opening_words="HSIC is",
         assumptions=ASSUMPTIONS,
-        warnings=(*table.left_out(), *notes, *_warnings(table, dependence)),
-        settings=_settings(rules, dependence, bandwidth=bandwidth, order=order, known=known),
+        warnings=(*table.left_out(), *notes, *signs_of_trouble(table, dependence), *order_matters(preset)),
+        settings=_settings(rules, dependence, bandwidth=bandwidth, order=order, known=known)
+        | {"rows": given.count, **counted.settings},
+        workings=Workings(counted.some),
     )
 
 
-def _read_numbers(X: Any, drop_constant: bool) -> Table:
+def _read_numbers(X: Any, **reading: Any) -> Table:
     """The table; categories are refused."""
-    table = read_table(X, drop_constant=drop_constant)
+    table = read_table(X, **reading)
     if table.categorical:
         raise InputError(
             f"column {table.categorical[0]!r} is categorical, and OT measures numbers only: drop it, or use "
@@ -375,7 +383,6 @@ def _settings(
         "combine": dependence.combine,
         "engine": dependence.engine,
         "knowledge": known.as_mapping(),
-        "rows": dependence.n_samples,
         "seed": int(rules.rng) if isinstance(rules.rng, (int, np.integer)) else None,
     }
 
@@ -389,7 +396,17 @@ def _measure(table: Table, kernel: Any, **how: Any) -> tuple[Dependence, list[st
     if isinstance(kernel, str) and kernel == "auto":
         dependence, choice = choose_kernel(table, **how)
         return dependence, [choice]
-    return measure_dependence(table, kernel=kernel, **how), []
+    return _with_second(table, kernel=kernel, **how), []
+
+
+def _with_second(X: Any, **how: Any) -> Dependence:
+    """First and second order; of more than 200 variables each pair of causes is held once."""
+    order, memory = how.get("order", 2), parse_memory(how.get("memory", MEMORY))
+    table = read_table(X)
+    if order == 2 and table.width > MAX_WIDTH[2]:
+        refuse_if_larger(memory, packed_bytes(table.width))  # before hours are spent
+    found = measure_dependence(table, **how)
+    return with_second(found, memory) if order == 2 and 2 not in found.higher else found
 
 
 def choose_kernel(X: Any, **how: Any) -> tuple[Dependence, str]:
@@ -418,7 +435,7 @@ def choose_kernel(X: Any, **how: Any) -> tuple[Dependence, str]:
     >>> dependence.kernel in AUTO_KERNELS
     True
     """
-    measured = [measure_dependence(X, kernel=kernel, **how) for kernel in AUTO_KERNELS]
+    measured = [_with_second(X, kernel=kernel, **how) for kernel in AUTO_KERNELS]
     shares = [gaining_share(dependence) for dependence in measured]
     best = int(np.argmax(shares))
     told = ", ".join(f"{share:.0%} under {kernel}" for kernel, share in zip(AUTO_KERNELS, shares))
@@ -453,35 +470,3 @@ def gaining_share(dependence: Dependence) -> float:
         F = dependence.first[i]
         gains.append(dependence.second[i, j, k] > np.maximum(F[j], F[k]))
     return float(np.mean(gains)) if d > 2 else 0.0
-
-
-def _warnings(table: Table, dependence: Dependence) -> list[str]:
-    """Signs in the data that the assumptions may not hold."""
-    values, names = table.values, [printable(name) for name in table.names]
-    found = list(dependence.notes)
-    if few_rows(len(values)):
-        found.append(f"only {len(values)} rows: differences between HSIC values are mostly noise")
-    spread = values.std(axis=0)
-    wide, narrow = int(spread.argmax()), int(spread.argmin())
-    if spread[wide] > 10 * spread[narrow]:
-        found.append(
-            f"{names[wide]} varies {spread[wide] / spread[narrow]:.3g} times as much as {names[narrow]}: in a sum of "
-            "the two the second is lost; rescale the columns unless their units are comparable"
-        )
-    negative = int((pair_vector(dependence.first) < 0).sum())
-    if negative:
-        found.append(f"{negative} pairs have a negative HSIC: the {dependence.kernel} kernel is not positive definite")
-    if len(values) >= 8:
-        sample = values[np.linspace(0, len(values) - 1, min(len(values), 5000)).astype(int)]
-        varied = sample[:, sample.std(axis=0) > 0]
-        if varied.shape[1] and (stats.normaltest(varied).pvalue > 0.05).all():
-            found.append("every column looks Gaussian: if effects are linear too, no method can find directions")
-        few = [name for name, column in zip(names, sample.T) if len(np.unique(column)) <= 5]
-        if few:
-            found.append(f"columns with at most 5 distinct values ({', '.join(few[:5])}): additive noise is doubtful")
-    standard = (values - values.mean(axis=0)) / spread
-    correlation = np.abs(np.triu(standard.T @ standard / len(values), 1))
-    if correlation.max() > 0.99:
-        a, b = np.unravel_index(int(correlation.argmax()), correlation.shape)
-        found.append(f"{names[a]} and {names[b]} are nearly copies of each other: their direction is arbitrary")
-    return found

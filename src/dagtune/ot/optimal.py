@@ -8,6 +8,7 @@ import numpy as np
 
 from dagtune.ot.gumbel import solve_gumbel, solve_gumbel_released
 from dagtune.ot.losses import pair_vector, row_costs_of
+from dagtune.ot.ties import tie_ranks
 from dagtune.validation import InputError, check_choice, check_count
 
 __all__ = ["SOLVERS", "check_selection", "count_for_penalty", "penalty_for_count", "select_skeleton", "solve_exact"]
@@ -85,9 +86,19 @@ def select_skeleton(
     if solver == "gumbel":
         aim = penalty_for_count(A, pair_count(n_pairs, len(A))) if penalty is None else check_penalty(penalty)
         return _skeleton(solve_gumbel(A, aim, rng=rng, **solver_options).picks, d)
+    by_values = _ordered_by_values(first)  # both ways to solve take the first of equal pairs
+    A = A[by_values]
     if penalty is not None:
-        return _skeleton(solve_exact(A, check_penalty(penalty)), d)
-    return _skeleton(np.argsort(row_costs_of(A), kind="stable")[: pair_count(n_pairs, len(A))], d)
+        return _skeleton(by_values[solve_exact(A, check_penalty(penalty))], d)
+    cheapest = np.argsort(row_costs_of(A), kind="stable")
+    return _skeleton(by_values[cheapest[: pair_count(n_pairs, len(A))]], d)
+
+
+def _ordered_by_values(first: np.ndarray) -> np.ndarray:
+    """The pairs in an order that does not depend on the places of their columns."""
+    ranks = tie_ranks(first)
+    pairs = np.sort(ranks[np.stack(np.triu_indices(len(first), 1))], axis=0)
+    return np.lexsort(pairs[::-1])
 
 
 def check_selection(solver: Any, penalty: Any, n_pairs: Any, alpha: Any) -> None:

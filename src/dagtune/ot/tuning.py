@@ -1,10 +1,11 @@
-"""The tuning phase (Algorithm 1): deletion, addition and DAG-formalization.
+"""The tuning phase (Algorithm 1): deletion and addition; :mod:`dagtune.ot.cycles` has DAG-formalization.
 
 The variants of the authors' script are in :mod:`dagtune.ot.released`.
 
 For child i and candidate parents j, k: ``F[i, j]`` is first order, ``S[i, j, k]`` second order HSIC, child first. In a
 graph the child comes last: ``A[j, i]`` means ``j -> i``. All rules but formalization look at one child at a time, so
-the order of the children does not matter to them. The order of the pairs matters in addition.
+the order of the children does not matter to them. The order of the pairs matters in addition: those that gain most come
+first. Where two numbers are equal, other numbers decide (:mod:`dagtune.ot.ties`), never the place or name of a column.
 
 With ``order=3`` the same rules go one step up: a triple of candidate parents is compared with its three pairs as a pair
 is with its two members.
@@ -12,27 +13,24 @@ is with its two members.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dagtune.ot.ties import tie_ranks
 from dagtune.result import Change, Measured
 from dagtune.validation import check_choice
 
 if TYPE_CHECKING:
     from dagtune.engine.dependence import Dependence
-from dagtune.graph import shortest_cycle_from
 
 __all__ = [
     "ADDED",
     "READINGS",
-    "SCORES",
     "add_edges",
     "apply_knowledge",
     "delete_edges",
-    "edge_scores",
-    "formalize",
     "hsic_of",
     "pair_evidence",
 ]
@@ -42,13 +40,10 @@ READINGS = {
     "min": "together they say no more than the weaker alone, min(HSIC(i, j), HSIC(i, k)) >= HSIC(i, j + k)",
     "max": "together they say less than the stronger alone, max(HSIC(i, j), HSIC(i, k)) > HSIC(i, j + k)",
 }
-#: How formalization sums up an edge's second orders over the other parents of its child.
-SCORES = {"max": np.max, "mean": np.mean, "min": np.min}
 
 #: The rule of addition, in words.
 ADDED = "together they say more than the stronger alone, max(HSIC(i, j), HSIC(i, k)) < HSIC(i, j + k)"
 _TRIPLE = "three candidates say {} than their pairs, HSIC(i, j + k + l) against HSIC(i, j + k), ..."
-_BREAK = "its score is the smallest in the cycle"
 
 
 def apply_knowledge(graph: np.ndarray, required: np.ndarray, forbidden: np.ndarray) -> tuple[np.ndarray, list[Change]]:
@@ -186,8 +181,8 @@ def add_edges(
 ) -> tuple[np.ndarray, list[Change]]:
     """Addition (lines 9 to 13 of Algorithm 1): add pairs of causes that together say more than each alone.
 
-    If neither j -> i nor k -> i is in the graph and ``max(F_ij, F_ik) < S_ijk``, both are added; pairs j < k in
-    lexicographic order.
+    If neither j -> i nor k -> i is in the graph and ``max(F_ij, F_ik) < S_ijk``, both are added. The paper leaves the
+    order of the pairs open: those with the largest gain ``S_ijk - max(F_ij, F_ik)`` come first.
 
     Parameters
     ----------
@@ -220,6 +215,7 @@ def add_edges(
     [(0, 2), (1, 2)]
     """
     denser = graph.copy()
+    ranks = tie_ranks(dependence.first, dependence.second)
     changes: list[Change] = []
     for i in range(len(graph)):
         absent = ~graph[:, i]
@@ -227,177 +223,46 @@ def add_edges(
         if forbidden is not None:
             absent &= ~forbidden[:, i]
         F, S = dependence.first[i], dependence.second[i]
-        stronger = np.maximum.outer(F, F) < S
-        for j in map(int, np.flatnonzero(absent)):  # once j is present, it is in no further pair
-            partners = stronger[j] & absent
-            partners[: j + 1] = False
-            if absent[j] and partners.any():
-                k = int(partners.argmax())
-                absent[[j, k]] = False
-                changes += _added((j, k), i, ADDED, pair_evidence(dependence, i, j, k))
+        for j, k in _by_gain(S, S - np.maximum.outer(F, F), absent, ranks):
+            changes += _added((j, k), i, ADDED, pair_evidence(dependence, i, j, k))
         if 3 in dependence.higher:
-            changes += _add_triples(absent, i, dependence)
+            changes += _add_triples(absent, i, dependence, ranks)
     for change in changes:
         denser[change.edge] = True
     return denser, changes
 
 
-def _add_triples(absent: np.ndarray, i: int, dependence: Dependence) -> list[Change]:
+def _by_gain(
+    together: np.ndarray, gain: np.ndarray, absent: np.ndarray, ranks: np.ndarray
+) -> Iterator[tuple[int, ...]]:
+    """Sets of candidates with a positive gain, the largest first, all absent until their turn and present from then on.
+
+    ``together`` and ``gain`` have one axis for each member of a set, and are symmetric. Equal gains: the larger
+    ``together`` first, then the lower ranks.
+    """
+    eligible = gain > 0
+    sets = np.argwhere(eligible[np.ix_(*[absent] * gain.ndim)])
+    sets = np.flatnonzero(absent)[sets[(np.diff(sets, axis=1) > 0).all(axis=1)]]
+    where = tuple(sets.T)
+    order = np.lexsort((*np.sort(ranks[sets], axis=1).T[::-1], -together[where], -gain[where]))
+    for members in map(tuple, sets[order].tolist()):
+        if all(absent[member] for member in members):
+            absent[list(members)] = False
+            yield members
+
+
+def _add_triples(absent: np.ndarray, i: int, dependence: Dependence, ranks: np.ndarray) -> list[Change]:
     """Addition one order up for child i: all three absent, and ``max(S_ijk, S_ijl, S_ikl) < T_ijkl``: add them."""
     S, T = dependence.second[i], dependence.third[i]
+    gain = T - np.maximum(np.maximum(S[:, :, None], S[:, None, :]), S[None, :, :])
     changes: list[Change] = []
-    for j in map(int, np.flatnonzero(absent)):
-        couples = np.maximum(np.maximum.outer(S[j], S[j]), S) < T[j]
-        couples &= absent[:, None] & absent[None, :]
-        couples[: j + 1] = False
-        couples = np.triu(couples, 1)
-        if absent[j] and couples.any():
-            k, m = (int(x) for x in divmod(int(couples.argmax()), len(absent)))
-            absent[[j, k, m]] = False
-            changes += _added((j, k, m), i, _TRIPLE.format("more"), _triple(dependence, i, j, k, m))
+    for j, k, m in _by_gain(T, gain, absent, ranks):
+        changes += _added((j, k, m), i, _TRIPLE.format("more"), _triple(dependence, i, j, k, m))
     return changes
 
 
 def _added(causes: tuple[int, ...], i: int, rule: str, evidence: tuple[Measured, ...]) -> list[Change]:
     return [Change("addition", "add", (cause, i), rule, (i, *causes), evidence) for cause in causes]
-
-
-def formalize(
-    graph: np.ndarray,
-    dependence: Dependence,
-    *,
-    score: str = "max",
-    required: np.ndarray | None = None,
-    phase: str = "formalization",
-) -> tuple[np.ndarray, list[Change]]:
-    """DAG-formalization (lines 14 to 17 of Algorithm 1): break every directed cycle at its weakest edge.
-
-    The shortest cycle comes first, of several the lexicographically smallest. Its edge with the smallest score is
-    removed, of several the lexicographically smallest. Required edges stay: they form no cycle, so that each cycle has
-    another edge.
-
-    Parameters
-    ----------
-    graph : ndarray of bool, shape (d, d)
-        ``A[j, i]`` means ``j -> i``.
-    dependence : Dependence
-        First and second order HSIC, from :func:`dagtune.measure_dependence`.
-    score : {"max", "mean", "min"}
-        See :func:`edge_scores`.
-    required : ndarray of bool, shape (d, d), optional
-        Edges that are never removed.
-    phase : str
-        What the changes call this phase.
-
-    Returns
-    -------
-    dag : ndarray of bool, shape (d, d)
-    changes : list of Change
-        One for each removed edge, with its cycle.
-
-    Raises
-    ------
-    InputError
-        If ``score`` is unknown.
-
-    References
-    ----------
-    Wang and Liu 2023, "Learning nonparametric DAGs with incremental information via high-order HSIC", Algorithm 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dagtune import measure_dependence
-    >>> x = np.random.default_rng(0).normal(size=(300, 2))
-    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
-    >>> both_ways = np.zeros((3, 3), dtype=bool)
-    >>> both_ways[0, 2] = both_ways[1, 2] = both_ways[2, 0] = True
-    >>> dag, changes = formalize(both_ways, dependence)
-    >>> [change.edge for change in changes]
-    [(2, 0)]
-    """
-    check_choice("score", score, SCORES)
-    # Removing edges creates no cycle, so the shortest cycle through a node only grows: length[a] is a lower bound for
-    # the cycles whose smallest node is a, and is computed again only when it is the smallest of all.
-    dag, back = graph.copy(), graph.T.copy()
-    length = np.full(len(graph), 2.0)
-    changes = []
-    while np.isfinite(length).any():
-        start = int(length.argmin())
-        cycle = shortest_cycle_from(dag, back, start)
-        if cycle is None or len(cycle) - 1 > length[start]:
-            length[start] = np.inf if cycle is None else len(cycle) - 1
-            continue
-        edges = list(pairwise(cycle))
-        scores = [_score(back, dependence, j, i, score) for j, i in edges]
-        removable = [
-            (measured.value, edge, measured)
-            for edge, measured in zip(edges, scores, strict=True)
-            if required is None or not required[edge]
-        ]
-        _, (j, i), measured = min(removable, key=lambda candidate: candidate[:2])
-        dag[j, i] = back[i, j] = False
-        changes.append(Change(phase, "remove", (j, i), _BREAK, (i, *measured.parents), tuple(scores), cycle))
-    return dag, changes
-
-
-def _score(back: np.ndarray, dependence: Dependence, j: int, i: int, score: str) -> Measured:
-    """Score of j -> i: the largest (mean, smallest) ``S_ijk`` over i's other parents k, ``F_ij`` if there is none."""
-    others = np.flatnonzero(back[i])
-    others = others[others != j]
-    if not len(others):
-        return hsic_of(dependence, i, j)
-    if 3 in dependence.higher and len(others) > 1:
-        a, b = np.triu_indices(len(others), 1)
-        couples, values = np.stack([others[a], others[b]], axis=1), dependence.third[i, j, others[a], others[b]]
-    else:
-        couples, values = others[:, None], dependence.second[i, j, others]
-    if score == "mean":
-        return Measured("mean HSIC over pairs", i, (j, *map(int, others)), float(values.mean()))
-    best = int(values.argmax() if score == "max" else values.argmin())
-    return hsic_of(dependence, i, j, *map(int, couples[best]))
-
-
-def edge_scores(graph: np.ndarray, dependence: Dependence, *, score: str = "max") -> np.ndarray:
-    """Score of each edge j -> i: the largest ``S_ijk`` over the other parents k of i, or ``F_ij`` if i has no other.
-
-    Parameters
-    ----------
-    graph : ndarray of bool, shape (d, d)
-        ``A[j, i]`` means ``j -> i``.
-    dependence : Dependence
-        First and second order HSIC, from :func:`dagtune.measure_dependence`.
-    score : {"max", "mean", "min"}
-        Whether to take the largest, the mean or the smallest.
-
-    Returns
-    -------
-    ndarray, shape (d, d)
-        The score of j -> i at [j, i]; NaN where there is no edge.
-
-    Raises
-    ------
-    InputError
-        If ``score`` is unknown.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dagtune import measure_dependence
-    >>> x = np.random.default_rng(0).normal(size=(300, 2))
-    >>> dependence = measure_dependence(np.column_stack([x, x.sum(axis=1)]))
-    >>> graph = np.zeros((3, 3), dtype=bool)
-    >>> graph[0, 2] = graph[1, 2] = True
-    >>> scores = edge_scores(graph, dependence)
-    >>> bool(scores[0, 2] == scores[1, 2] == dependence.second[2, 0, 1])
-    True
-    """
-    check_choice("score", score, SCORES)
-    scores = np.full(graph.shape, np.nan)
-    back = graph.T.copy()
-    for j, i in np.argwhere(graph):
-        scores[j, i] = _score(back, dependence, j, int(i), score).value
-    return scores
 
 
 # Evidence ------------------------------------------------------------------------------------------------------------

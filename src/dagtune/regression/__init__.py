@@ -8,10 +8,12 @@ from dagtune.regression.gram import (
     RIDGE,
     ROOM,
     THIN_PLATE,
+    Basis,
     Categories,
     Curve,
     Gram,
     Spline,
+    measure_basis,
     measure_gram,
 )
 from dagtune.regression.growing import Growing
@@ -22,6 +24,7 @@ __all__ = [
     "RIDGE",
     "ROOM",
     "THIN_PLATE",
+    "Basis",
     "Categories",
     "Curve",
     "Fit",
@@ -31,6 +34,7 @@ __all__ = [
     "Trials",
     "fit",
     "fitted",
+    "measure_basis",
     "measure_gram",
     "try_each",
 ]

@@ -49,7 +49,7 @@ def fit(
         "gcv" searches for the theta that minimise GCV, and returns a minimum that no change of a single theta improves;
         there may be better ones. Otherwise theta itself, one number for all parents or one for each.
     functions : int, optional
-        Use at most so many functions of each parent, the smoothest.
+        Use at most so many functions of each numeric parent, the smoothest.
     start : ndarray, shape (parents,), optional
         log theta from which the search begins; by default the best of a few common values.
     max_iterations : int

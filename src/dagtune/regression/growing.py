@@ -86,7 +86,7 @@ class Growing:
             raise InputError(f"variable {child} is one of the regressors: choose another child")
         sizes = np.array([len(block) for block in self.gram.functions_of(self.members, self.at_most)], dtype=np.intp)
         relative = float(self.residual()[child] / self.gram.scale[child] ** 2)
-        edf = np.zeros(0)
+        edf: np.ndarray = np.zeros(0)
         if self.members:
             edf = np.add.reduceat(1 - np.diag(self.inverse) * self.penalty, np.cumsum(sizes) - sizes)
         room = 1 - (1 + edf.sum()) / self.gram.n

@@ -18,6 +18,7 @@ import pandas as pd
 from dagtune import graph, metrics
 from dagtune.layout import NODE_HEIGHT, Layout, lay_out
 from dagtune.learners import LEARNERS
+from dagtune.report.decision import CLOSE, decision_content, number, table
 from dagtune.result import Change, Result
 from dagtune.tables import Table, as_frame
 from dagtune.text import short_label, shown
@@ -44,7 +45,9 @@ def page_content(
 ) -> dict[str, Any]:
     """Everything on the page, by the names that page.js reads; parameters as in :func:`dagtune.report.write_report`."""
     true = None if truth is None else _aligned_truth(truth, result)
-    ever = np.any([*result.graphs.values(), *([] if true is None else [true])], axis=0)
+    ever = np.any([*result.history.values(), *([] if true is None else [true])], axis=0)
+    if result.probability is not None:  # what is likely enough to be asked about has a line
+        ever |= np.triu(result.probability + result.probability.T >= CLOSE, 1) & ~ever.T
     labels = [short_label(name) for name in result.names]
     layout = lay_out(result.matrix, labels, also=ever)
     return {
@@ -54,13 +57,16 @@ def page_content(
         "labels": labels,
         "order": [result.names.index(name) for name in result.causal_order],
         "layout": _layout(layout),
-        "phases": [{"name": phase, "edges": _pairs(matrix)} for phase, matrix in result.graphs.items()],
+        "phases": [{"name": phase, "edges": _pairs(matrix)} for phase, matrix in result.history.items()],
         "strengthWords": result.strength_words,
-        "probabilityWords": result.probability_words,
+        "probabilityWords": shown(result.probability_words) if result.probability_words else "",
+        "trackRecordWords": shown(result.track_record_words) if result.track_record_words else "",
+        **decision_content(result),
+        "undecided": [[result.names.index(name) for name in pair] for pair in result.undecided],
         "edges": _edges(result, confidence, true),
         "resamples": None if confidence is None else int(confidence.n_samples),
         **_changes(result),
-        "opening": {"words": result.opening_words, "values": _table(result.opening)},
+        "opening": {"words": result.opening_words, "values": table(result.opening)},
         "heat": _heat(result, dependence),
         "columns": None if data is None else _columns(data, result),
         "checks": _checks(result),
@@ -75,15 +81,6 @@ def page_content(
         "python": _python(result),
         "dot": result.to_dot(),
     }
-
-
-def _number(value: Any) -> float | None:
-    """A finite float with 6 digits, or None: JSON has neither NaN nor infinity."""
-    return float(f"{float(value):.6g}") if value is not None and np.isfinite(value) else None
-
-
-def _table(values: np.ndarray) -> list[list[float | None]]:
-    return [[_number(value) for value in row] for row in values]
 
 
 def _pairs(matrix: np.ndarray) -> list[list[int]]:
@@ -116,16 +113,22 @@ def _edges(result: Result, confidence: Any, true: np.ndarray | None) -> list[dic
         stories[frozenset(change.edge)].append(change)
         came[change.edge] = change.phase  # of an edge that is there, the last change put it in
     rows = []
-    for cause, effect, strength in result.edges().itertuples(index=False):
+    strongest = result.edges().sort_values("strength", ascending=False, kind="stable")
+    for edge in strongest.to_dict("records"):
+        cause, effect = edge["cause"], edge["effect"]
         i, j = position[cause], position[effect]
         about = replace(result, changes=tuple(stories[frozenset((cause, effect))]))  # why() reads all changes
         rows.append(
             {
                 "cause": i,
                 "effect": j,
-                "strength": _number(strength),
-                "confidence": None if shares is None else _number(shares[i, j]),
-                "probability": None if result.probability is None else _number(result.probability[i, j]),
+                "strength": number(edge["strength"]),
+                "explained": number(edge.get("explained")),
+                "confidence": None if shares is None else number(shares[i, j]),
+                "probability": number(edge.get("probability")),
+                "reverse": number(edge.get("reverse")),
+                "none": number(edge.get("none")),
+                "record": number(edge.get("track_record")),
                 "came": came.get((cause, effect), result.phases[0]),
                 "truth": None if true is None else ("right" if true[i, j] else "reversed" if true[j, i] else "extra"),
                 "why": about.why(cause, effect),
@@ -166,7 +169,7 @@ def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
             return None
         return {
             "what": "What the first phase judged each pair by",
-            "values": _table(result.opening),
+            "values": table(result.opening),
             "notes": [],
         }
     where = [list(dependence.names).index(name) for name in result.names if name in dependence.names]
@@ -174,7 +177,7 @@ def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
         raise InputError("the dependence lacks columns of the result: measure it on the same table")
     return {
         "what": f"HSIC, {shown(dependence.kernel)} kernel, {dependence.n_samples} rows",
-        "values": _table(dependence.first[np.ix_(where, where)]),
+        "values": table(dependence.first[np.ix_(where, where)]),
         "notes": list(map(shown, dependence.notes)),
     }
 
@@ -202,7 +205,7 @@ def _column(values: np.ndarray) -> dict[str, Any]:
         "bars": bars,
         "missing": len(values) - len(known),
         "distinct": len(np.unique(known)),
-        **dict(zip(("least", "most", "mean", "spread"), map(_number, about))),
+        **dict(zip(("least", "most", "mean", "spread"), map(number, about))),
     }
 
 
@@ -211,8 +214,8 @@ def _checks(result: Result) -> list[dict[str, Any]]:
         {
             "child": shown(check.child),
             "against": [shown(name) for name in check.against],
-            "statistic": _number(check.statistic),
-            "p": _number(check.p_value),
+            "statistic": number(check.statistic),
+            "p": number(check.p_value),
             "holds": bool(check.holds),
             "words": shown(check.words),
         }
@@ -258,7 +261,7 @@ def _aligned_truth(truth: Any, result: Result) -> np.ndarray:
 def _scores(true: np.ndarray, result: Result) -> list[dict[str, Any]]:
     """Scores of the graph after each phase, and of the empty graph and random ones."""
     rng = np.random.default_rng(0)
-    rows = [{"name": f"after {phase}", **_score(true, matrix)} for phase, matrix in result.graphs.items()]
+    rows = [{"name": f"after {phase}", **_score(true, matrix)} for phase, matrix in result.history.items()]
     drawn = [_score(true, graph.complete(rng.permutation(len(true)))) for _ in range(_DRAWS)]
     mean = {key: _mean([each[key] for each in drawn]) for key in drawn[0]}
     return [
@@ -270,18 +273,18 @@ def _scores(true: np.ndarray, result: Result) -> list[dict[str, Any]]:
 
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return _number(np.mean(known)) if known else None
+    return number(np.mean(known)) if known else None
 
 
 def _score(true: np.ndarray, guess: np.ndarray) -> dict[str, float | None]:
     return {
         "edges": int(guess.sum()),
-        "SID": _number(metrics.sid(true, guess, cyclic="parents")),
-        "SHD": _number(metrics.shd(true, guess)),
-        "AuPR": _number(metrics.aupr(true, guess)),
-        "precision": _number(metrics.precision(true, guess)),
-        "recall": _number(metrics.recall(true, guess)),
-        "F1": _number(metrics.f1(true, guess)),
+        "SID": number(metrics.sid(true, guess, cyclic="parents")),
+        "SHD": number(metrics.shd(true, guess)),
+        "AuPR": number(metrics.aupr(true, guess)),
+        "precision": number(metrics.precision(true, guess)),
+        "recall": number(metrics.recall(true, guess)),
+        "F1": number(metrics.f1(true, guess)),
     }
 
 
@@ -312,10 +315,14 @@ def _rerun(settings: Mapping[str, Any]) -> str:
     kind, module = learner.load(), learner.module
     parameters = inspect.signature(kind).parameters
     given = {key: value for key, value in settings.items() if key in parameters and value is not None}
+    by_row = [key for key in ("groups", "sample_weight") if given.get(key) == "given"]  # arrays, which nothing keeps
+    given = {key: value for key, value in given.items() if key not in by_row}
+    more = "".join(f", {key}={key}" for key in by_row)
     if settings.get("seed") is not None:
         given["random_state"] = settings["seed"]
     arguments = "".join(f"    {key}={value!a},\n" for key, value in given.items())
-    return f"import {module}\n\nlearner = {module}.{kind.__name__}(\n{arguments}).fit(X)  # X: the table, or its path\n"
+    fit = f".fit(X{more})  # X: the table, or its path"
+    return f"import {module}\n\nlearner = {module}.{kind.__name__}(\n{arguments}){fit}\n"
 
 
 def _python(result: Result) -> str:

@@ -32,7 +32,40 @@
   const has = (k, i, j) => phases[k].has.has(i * d + j);
   const truth = page.truth ? new Set(page.truth.edges.map(([i, j]) => i * d + j)) : null;
   const edgeAt = new Map(page.edges.map((edge, rank) => [edge.cause * d + edge.effect, { ...edge, rank }]));
-  const state = { phase: last, mode: "strength", ink: page.edges.length, node: null, edge: null };
+  const state = { phase: last, mode: "strength", ink: page.edges.length, node: null, edge: null, depth: 0 };
+  const openPairs = new Set(page.undecided.flatMap(([i, j]) => [i * d + j, j * d + i]));
+  const likely = page.likely;
+
+  // ------------------------------------------------------------------- what the sample of graphs says, given answers
+  // assumed: pair (i * d + j, i < j) -> "down" (i -> j), "up" (j -> i) or "none". Graphs are stored as what differs.
+  const assumed = new Map();
+  let given = null;
+  const sampled = page.sample.map(([count, differs]) => ({ count, differs: new Set(differs) }));
+  const inGraph = (one, i, j) => has(last, i, j) !== one.differs.has(i * d + j);
+  const agrees = (one) => [...assumed].every(([key, answer]) => {
+    const [i, j] = [Math.floor(key / d), key % d];
+    return inGraph(one, i, j) === (answer === "down") && inGraph(one, j, i) === (answer === "up");
+  });
+  const condition = () => {
+    given = null;
+    if (!assumed.size) return;
+    const left = sampled.filter(agrees);
+    const count = left.reduce((sum, one) => sum + one.count, 0);
+    const share = new Map();
+    if (count) {
+      const touched = new Set(left.flatMap((one) => [...one.differs]));
+      for (const edge of [...phases[last].has, ...touched]) {
+        share.set(edge, left.reduce((sum, one) => sum + (phases[last].has.has(edge) !== one.differs.has(edge) ? one.count : 0), 0) / count);
+      }
+    }
+    given = { count, share, of: (i, j) => share.get(i * d + j) || 0 };
+  };
+  // The graph of the sample that is left: joined pairs in their likelier direction.
+  const chosenBy = (i, j) => {
+    const [forth, back] = [given.of(i, j), given.of(j, i)];
+    const joined = forth + back > Math.min(page.least, 1 - 1e-9) || forth + back === 1;
+    return { down: joined && forth >= back, up: joined && back > forth, unsure: joined && forth + back >= 0.9 && Math.max(forth, back) < 0.9 * (forth + back) };
+  };
 
   // ------------------------------------------------------------------------------------------ head and summary
   const facts = [`${plural(d, "variable")}, ${plural(page.edges.length, "edge")}`];
@@ -53,14 +86,23 @@
     [page.warnings.length, page.warnings.length === 1 ? "warning" : "warnings"],
   ];
   byId("cards").append(...cards.map(([big, small]) => make("div", { class: "card" }, make("b", {}, String(big)), make("span", {}, small))));
+  // Results that version 0.1 saved have one.
   if (setting("decision")) byId("warnings").append(make("p", { class: "note" }, make("b", {}, "Decided: "), setting("decision")));
   byId("warnings").append(...page.warnings.map((text) => make("p", { class: "note" }, make("b", {}, "Warning: "), text)));
+
+  if (page.verdict) {
+    byId("verdict").hidden = false;
+    byId("verdict-headline").textContent = page.verdict.headline;
+    byId("verdict-lists").append(...[["believe", "Believe"], ["doubt", "Doubt"], ["settle", "What would settle it"]].filter(([key]) => page.verdict[key].length)
+      .map(([key, words]) => make("div", {}, make("h3", {}, words), make("ul", {}, page.verdict[key].map((text) => make("li", {}, text))))));
+    byId("verdict-details").hidden = !byId("verdict-lists").firstChild;
+  }
 
   // ------------------------------------------------------------------------------------------------- the graph
   const stage = byId("stage");
   const half = page.layout.height / 2;
   const [width, height] = page.layout.size;
-  const KINDS = ["kept", "came", "went", "decided", "right", "open", "reversed", "extra", "missing", "chosen"];
+  const KINDS = ["kept", "unsure", "new", "came", "went", "decided", "right", "open", "reversed", "extra", "missing", "chosen"];
   stage.append(
     draw("defs", {}, KINDS.map((kind) =>
       draw("marker", { id: `head-${kind}`, viewBox: "0 0 10 8", refX: 9, refY: 4, markerWidth: 10, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto-start-reverse" },
@@ -114,6 +156,13 @@
   const look = (pair, k, mode) => {
     const { a, b } = pair;
     const [down, up] = [has(k, a, b), has(k, b, a)];
+    if (given && given.count && mode === "strength" && k === last) {
+      const now = chosenBy(a, b);
+      if (!now.down && !now.up) return down || up ? { kind: "went", down, up } : null;
+      if (now.unsure) return { kind: "unsure", down: false, up: false };
+      return { kind: now.down === down && now.up === up && !openPairs.has(a * d + b) ? "kept" : "new", down: now.down, up: now.up };
+    }
+    if (mode === "strength" && k === last && openPairs.has(a * d + b)) return { kind: "unsure", down: false, up: false };
     if (mode === "truth") {
       const [trueDown, trueUp] = [truth.has(a * d + b), truth.has(b * d + a)];
       if (!down && !up) return trueDown || trueUp ? { kind: "missing", down: trueDown, up: trueUp } : null;
@@ -132,11 +181,11 @@
   };
 
   const LEGEND = {
-    kept: "edge", came: "came in this phase", went: "went in this phase", decided: "one of two directions went",
+    kept: "edge", unsure: "undecided direction", new: "settled or changed by what you said", came: "came in this phase", went: "went in this phase", decided: "one of two directions went",
     right: "right", open: "true, direction still open", reversed: "reversed", extra: "not in the truth", missing: "missing",
   };
   const sample = (kind) => draw("svg", { viewBox: "0 0 46 14", "aria-hidden": "true" },
-    draw("path", { d: "M2 7H40", class: `line ${kind}`, "marker-end": `url(#head-${kind})` }));
+    draw("path", { d: "M2 7H40", class: `line ${kind}`, "marker-end": kind === "unsure" ? null : `url(#head-${kind})` }));
 
   const related = (pair) => {
     if (state.node !== null) return pair.a === state.node || pair.b === state.node;
@@ -155,8 +204,9 @@
     if (state.node !== null) near.add(state.node);
     for (const pair of pairs) {
       const seen = look(pair, state.phase, state.mode);
-      pair.line.style.display = pair.touch.style.display = seen ? "" : "none";
-      if (!seen) continue;
+      const there = seen && inFocus(pair.a) && inFocus(pair.b);
+      pair.line.style.display = pair.touch.style.display = there ? "" : "none";
+      if (!there) continue;
       counts.set(seen.kind, (counts.get(seen.kind) || 0) + 1);
       const edge = edgeAt.get(pair.a * d + pair.b) || edgeAt.get(pair.b * d + pair.a);
       const mine = related(pair);
@@ -171,6 +221,7 @@
       const upper = many ? seen.kind !== "went" : seen.kind !== "kept";
       if (chosen || (mine && upper)) above.push(pair.line);
       if (mine && state.node !== null) { near.add(pair.a); near.add(pair.b); }
+      if ((mine || state.node === null) && seen.kind === "unsure") signs.push([pair, seen]);
       if (mine && (seen.kind === "came" || seen.kind === "went")) signs.push([pair, seen]);
     }
     stage.classList.toggle("one-edge", state.edge !== null);
@@ -195,6 +246,10 @@
   // edges of one cause share their beginning.
   const sign = ([pair, seen]) => {
     const length = pair.line.getTotalLength();
+    if (seen.kind === "unsure") {
+      const at = pair.line.getPointAtLength(length / 2);
+      return draw("g", { class: "sign unsure" }, draw("circle", { cx: at.x, cy: at.y, r: 8 }), draw("text", { x: at.x, y: at.y }, "?"));
+    }
     const at = pair.line.getPointAtLength(seen.down ? Math.max(length * 0.5, length - 26) : Math.min(length * 0.5, 26));
     return draw("g", { class: `sign ${seen.kind}` }, draw("circle", { cx: at.x, cy: at.y, r: 7 }),
       draw("text", { x: at.x, y: at.y }, seen.kind === "came" ? "+" : "\u2212"));
@@ -216,6 +271,7 @@
   const view = { x: 0, y: 0, scale: 1, own: false }; // own: somebody moved it
   const room = () => ({ w: stage.clientWidth || 800, h: stage.clientHeight || 500 });
   const MARGIN = 26;
+  const area = { w: width, h: height }; // of what is drawn: all, or the focus
   const applyView = () => {
     const { w, h } = room();
     stage.setAttribute("viewBox", `${view.x} ${view.y} ${w / view.scale} ${h / view.scale}`);
@@ -229,16 +285,20 @@
   const fit = () => {
     const { w, h } = room();
     view.own = false;
-    view.scale = Math.min(1.4, w / (width + 2 * MARGIN), h / (height + 2 * MARGIN));
-    centre(width / 2, height / 2);
+    view.scale = Math.min(1.4, w / (area.w + 2 * MARGIN), h / (area.h + 2 * MARGIN));
+    centre(area.w / 2, area.h / 2);
   };
   // A graph too tall for one look fills the width at first, from its causes down: the rest is a drag away.
   const firstView = () => {
     fit();
-    const wide = room().w / (width + 2 * MARGIN);
+    if (room().w < 600 && view.y < -MARGIN) { // on a phone no empty space above the causes
+      view.y = -MARGIN;
+      applyView();
+    }
+    const wide = room().w / (area.w + 2 * MARGIN);
     if (view.scale < 0.5 && wide > view.scale) {
       view.scale = Math.min(0.85, wide);
-      centre(width / 2, 0);
+      centre(area.w / 2, 0);
       view.y = -MARGIN;
       applyView();
     }
@@ -341,6 +401,12 @@
       column.bars.map((count, k) => draw("rect", { x: k + 0.06, width: 0.88, y: 40 - (39 * count) / most, height: (39 * count) / most })));
   };
 
+  // Any pair can be asked about, also one that is not drawn.
+  const partner = (i) => {
+    const choice = make("select", { id: "partner", on: { change: () => choice.value && chooseEdge(i, Number(choice.value), false) } }, make("option", { value: "" }, "\u2026"),
+      page.order.filter((j) => j !== i).map((j) => make("option", { value: j }, page.labels[j])));
+    return choice;
+  };
   const nodePanel = (i) => {
     const ins = page.phases[state.phase].edges.filter((edge) => edge[1] === i).map((edge) => edge[0]);
     const outs = page.phases[state.phase].edges.filter((edge) => edge[0] === i).map((edge) => edge[1]);
@@ -353,23 +419,92 @@
       make("h3", {}, name(i)),
       ...(column ? [bars(column), pairsOf([["range", `${number(column.least)} to ${number(column.most)}`], ["mean, spread", `${number(column.mean)}, ${number(column.spread)}`],
         ["distinct", String(column.distinct)], column.missing ? ["missing", String(column.missing)] : null])] : []),
+      ...(page.cells[i] ? [make("p", { class: "quiet" }, page.cells[i])] : []),
       make("h4", {}, `${plural(ins.length, "cause")}${note()}`), ins.length ? list(ins.map((j) => entry(j, i, j))) : make("p", { class: "quiet" }, "none"),
       make("h4", {}, `${plural(outs.length, "effect")}${note()}`), outs.length ? list(outs.map((j) => entry(i, j, j))) : make("p", { class: "quiet" }, "none"),
+      ...(d > 1 ? [make("p", {}, make("label", {}, "Its pair with ", partner(i)))] : []),
     ];
   };
 
   const TRUTH = { right: "right: it is in the truth", reversed: "reversed: the truth has it the other way round", extra: "not in the truth" };
+  // The three probabilities of a pair as bars: of the table's posterior, and of the graphs that agree with what was said.
+  const threeBars = (i, j) => {
+    const [forth, back] = given && given.count ? [given.of(i, j), given.of(j, i)] : [likely[i][j], likely[j][i]];
+    const rows = [[arrow(i, j), forth], [arrow(j, i), back], [["no edge"], Math.max(0, 1 - forth - back)]];
+    const source = page.ownResamples ? `Share of ${page.ownResamples} resamples of the rows: how stable, not how right.` : "If the model holds.";
+    return make("div", { class: "three" }, rows.map(([words, part]) => make("div", {}, make("span", {}, words), meter(part), make("b", {}, percent(part)))),
+      make("p", { class: "quiet" }, given && given.count ? `Among the ${given.count} of ${page.sampled} sampled graphs that agree with what you said.` : source));
+  };
+  const answers = (i, j) => {
+    const [a, b] = [Math.min(i, j), Math.max(i, j)];
+    const now = assumed.get(a * d + b) || "";
+    const say = (answer, words) => button(words, () => {
+      if (answer && now !== answer) assumed.set(a * d + b, answer); else assumed.delete(a * d + b);
+      condition();
+      refresh();
+      tellGiven();
+    }, { "aria-pressed": String(now === answer && answer !== ""), "data-answer": answer });
+    return make("div", { class: "answers" }, make("h4", {}, "If you knew"), make("div", {}, say("down", arrow(a, b)), say("up", arrow(b, a)), say("none", ["no edge"])),
+      make("p", { class: "quiet" }, sampled.length ? "The graph then shows what the stored sample says, without learning again." : "No sample of graphs is stored, so the graph stays as it is; the file for the next run can be downloaded."));
+  };
+  // The mean of the effect when the cause is set, over its range, with the 90 % interval.
+  const curveOf = (i, j) => {
+    const found = page.effects[`${i}-${j}`];
+    if (!found) return [];
+    const all = [...found.low, ...found.high, ...found.mean].filter((value) => value !== null);
+    const [x0, x1, y0, y1] = [found.grid[0], found.grid[found.grid.length - 1], Math.min(...all), Math.max(...all)];
+    const [W, H] = [300, 130];
+    const at = (k, values) => `${(46 + ((W - 52) * (found.grid[k] - x0)) / (x1 - x0 || 1)).toFixed(1)} ${(6 + ((H - 28) * (y1 - values[k])) / (y1 - y0 || 1)).toFixed(1)}`;
+    const steps = found.grid.map((_, k) => k).filter((k) => [found.low[k], found.high[k], found.mean[k]].every((value) => value !== null));
+    const line = (values, order) => order.map((k) => at(k, values)).join("L");
+    const picture = draw("svg", { class: "curve", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": found.words },
+      draw("path", { class: "band", d: `M${line(found.high, steps)}L${line(found.low, [...steps].reverse())}z` }), draw("path", { class: "mean", d: `M${line(found.mean, steps)}` }),
+      draw("path", { class: "axis", d: `M46 6V${H - 22}H${W - 4}` }),
+      draw("text", { x: 42, y: 14, "text-anchor": "end" }, number(y1)), draw("text", { x: 42, y: H - 22, "text-anchor": "end" }, number(y0)),
+      draw("text", { x: 46, y: H - 8 }, number(x0)), draw("text", { x: W - 4, y: H - 8, "text-anchor": "end" }, number(x1)));
+    return [make("h4", {}, ["The mean of ", name(j), " when ", name(i), " is set"]), picture, make("p", {}, found.words)];
+  };
+  const knowledgeFile = () => {
+    const file = { required: [...(page.knowledge.required || [])], forbidden: [...(page.knowledge.forbidden || [])] };
+    if (page.knowledge.tiers && page.knowledge.tiers.length) file.tiers = page.knowledge.tiers;
+    if (page.knowledge.prior && page.knowledge.prior.length) file.prior = page.knowledge.prior;
+    for (const [key, answer] of assumed) {
+      const [i, j] = [page.ownNames[Math.floor(key / d)], page.ownNames[key % d]];
+      if (answer === "down") file.required.push([i, j]);
+      if (answer === "up") file.required.push([j, i]);
+      if (answer === "none") file.forbidden.push([i, j], [j, i]);
+    }
+    return JSON.stringify(file, null, 2);
+  };
+  const tellGiven = () => {
+    const box = byId("given");
+    box.hidden = !assumed.size;
+    if (!assumed.size) return box.replaceChildren();
+    const said = [...assumed].flatMap(([key, answer], k) => {
+      const [i, j] = [Math.floor(key / d), key % d];
+      return [k ? "; " : "", ...(answer === "down" ? arrow(i, j) : answer === "up" ? arrow(j, i) : [name(i), " and ", name(j), " not joined"])];
+    });
+    const settled = page.undecided.filter(([i, j]) => given.count && !assumed.has(Math.min(i, j) * d + Math.max(i, j)) && !chosenBy(i, j).unsure).length;
+    const file = make("a", { href: URL.createObjectURL(new Blob([knowledgeFile()], { type: "application/json" })), download: "knowledge.json" }, "Download the knowledge file");
+    box.replaceChildren(make("b", {}, "If "), ...said, ": ", given.count ? `${given.count} of ${page.sampled} sampled graphs agree` : `${sampled.length ? "no sampled graph agrees" : "no sample of graphs is stored"}, so the picture is as it was; learn again with the file`,
+      ...(settled ? [`; ${plural(settled, "other direction is", "other directions are")} settled`] : []), ". ", file, " for ", make("code", {}, "dagtune learn --knowledge"), ". ",
+      button(["Forget"], () => { assumed.clear(); condition(); refresh(); tellGiven(); }));
+  };
   const edgePanel = (i, j) => {
     const edge = edgeAt.get(i * d + j);
     const story = page.changes.filter((change) => (change[2] === i && change[3] === j) || (change[2] === j && change[3] === i));
+    const ask = [answers(i, j)];
     const back = has(state.phase, j, i) || edgeAt.has(j * d + i) || (truth && truth.has(j * d + i));
     return [
       make("h3", {}, arrow(i, j)),
+      ...(likely ? [threeBars(i, j)] : []),
+      ...(openPairs.has(i * d + j) ? [ask, curveOf(i, j)] : [curveOf(i, j), ask]).flat(),
       pairsOf([
-        ["in the graph", edge ? "yes" : "no"],
+        ["in the graph", edge ? (openPairs.has(i * d + j) ? "yes, but the direction is undecided" : "yes") : "no"],
+        edge && edge.explained !== null ? ["how strong", ["explains ", edge.explained < 0.005 ? "less than 1\u00a0%" : percent(Math.min(edge.explained, 0.99)), " of what is left of ", name(j)]] : null,
         edge ? ["strength", `${number(edge.strength)} (number ${edge.rank + 1} of ${page.edges.length})`] : null,
         edge && edge.confidence !== null ? ["confidence", `${percent(edge.confidence)} of ${page.resamples} resamples`] : null,
-        edge && edge.probability !== null ? ["probability", percent(edge.probability)] : null,
+        edge && edge.record !== null ? ["track record", `on real pairs such directions were right in ${percent(edge.record)} of cases`] : null,
         truth ? ["truth", edge ? TRUTH[edge.truth] : truth.has(i * d + j) ? "missing: the truth has it" : "not in the truth either"] : null,
         page.opening.values[i][j] !== null ? ["first phase", `${page.opening.words} ${number(page.opening.values[i][j])}`] : null,
         ["after each phase", phases.map((phase, k) => `${phase.name} ${has(k, i, j) ? "yes" : "no"}`).join(", ")],
@@ -393,6 +528,7 @@
     panel.scrollTop = 0;
   };
   const refresh = () => {
+    focus();
     render();
     fillPanel(state.node !== null ? nodePanel(state.node) : state.edge ? edgePanel(...state.edge) : null);
   };
@@ -404,8 +540,9 @@
     [state.node, state.edge] = [null, [i, j]];
     refresh();
     if (!travel) return;
-    if (!within(i) || !within(j)) {
-      if (view.scale < 0.5) view.scale = 0.7;
+    if (!within(i) || !within(j) || view.scale < 0.5) { // both ends in sight, and legible if the screen allows
+      if (view.scale < 0.5) view.scale = Math.max(view.scale, Math.min(0.8, room().w / (Math.abs(nodes[i].x - nodes[j].x) + 160)));
+      view.own = true;
       centre((nodes[i].x + nodes[j].x) / 2, (nodes[i].y + nodes[j].y) / 2);
     }
     panel.focus({ preventScroll: true });
@@ -431,6 +568,7 @@
     const choices = under.flatMap((element) => {
       const { a, b } = pairs[Number(element.dataset.pair)];
       const seen = look(pairs[Number(element.dataset.pair)], state.phase, state.mode);
+      if (seen.kind === "unsure") return [has(last, b, a) ? [b, a] : [a, b]];
       return [...(seen.down ? [[a, b]] : []), ...(seen.up ? [[b, a]] : [])];
     });
     if (!choices.length) return clear();
@@ -486,6 +624,78 @@
       clear();
     }
   });
+
+  byId("next").hidden = !page.next.length;
+  byId("next-list").append(...page.next.map(([i, j, words]) => make("li", {}, edgeButton(i, j, [name(i), " \u2013 ", name(j)]), ": ", words)));
+
+  // --------------------------------------------------------------------------------------------------- focus view
+  // One variable with its causes above and its effects below, to a chosen depth, in a layout of its own.
+  const reachable = (start, inwards, depth) => {
+    const found = new Map([[start, 0]]);
+    let edge = [start];
+    for (let step = 1; step <= depth && edge.length; step += 1) {
+      edge = edge.flatMap((i) => page.phases[last].edges.filter(([a, b]) => (inwards ? b : a) === i).map(([a, b]) => (inwards ? a : b))).filter((i) => !found.has(i) && found.set(i, step));
+    }
+    return found;
+  };
+  let focused = null;
+  const STEP = 2 * half + 46;
+  const focus = () => {
+    const depth = state.node === null ? 0 : Number(byId("depth").value);
+    byId("depth-label").hidden = state.node === null || page.edges.length < 2;
+    const wanted = depth ? `${state.node}/${depth}` : null;
+    if (wanted === focused) return;
+    focused = wanted;
+    if (wanted === null) {
+      nodes.forEach((node, i) => { [node.x, node.y] = page.layout.nodes[i]; node.group.removeAttribute("transform"); node.group.style.display = ""; });
+      for (const pair of pairs) for (const path of [pair.line, pair.touch]) path.setAttribute("d", pair.shape);
+      [area.w, area.h] = [width, height];
+      return firstView();
+    }
+    const rows = new Map();
+    for (const [inwards, sign] of [[true, -1], [false, 1]]) {
+      for (const [i, step] of reachable(state.node, inwards, depth)) if (!step ? inwards : true) rows.set(sign * step, [...(rows.get(sign * step) || []), i]);
+    }
+    const levels = [...rows.keys()].sort((a, b) => a - b);
+    const most = Math.max(320, Math.min(900, room().w * 1.15));
+    let y = half;
+    const placed = new Map();
+    area.w = 0;
+    for (const level of levels) { // a row too wide for the stage goes on in the next
+      let [line, x] = [[], 0];
+      const end = () => {
+        for (const [i, at] of line) placed.set(i, [at - x / 2, y]);
+        area.w = Math.max(area.w, x);
+        y += STEP;
+        [line, x] = [[], 0];
+      };
+      for (const i of [...new Set(rows.get(level))].sort((a, b) => page.layout.nodes[a][0] - page.layout.nodes[b][0])) {
+        if (x && x + nodes[i].wide > most) end();
+        line.push([i, x + nodes[i].wide / 2]);
+        x += nodes[i].wide + 18;
+      }
+      end();
+    }
+    area.h = y - STEP + half;
+    nodes.forEach((node, i) => {
+      const at = placed.get(i);
+      node.group.style.display = at ? "" : "none";
+      [node.x, node.y] = at ? [at[0] + area.w / 2, at[1]] : page.layout.nodes[i];
+      node.group.setAttribute("transform", `translate(${node.x - page.layout.nodes[i][0]} ${node.y - page.layout.nodes[i][1]})`);
+    });
+    for (const pair of pairs) {
+      const both = placed.has(pair.a) && placed.has(pair.b);
+      const [a, b] = [nodes[pair.a], nodes[pair.b]];
+      const down = a.y < b.y;
+      const level = a.y === b.y;
+      const shape = !both ? "" : level ? `M${a.x} ${a.y - half}C${a.x} ${a.y - half - 24} ${b.x} ${b.y - half - 24} ${b.x} ${b.y - half}`
+        : `M${a.x} ${a.y + (down ? half : -half)}C${a.x} ${(a.y + b.y) / 2} ${b.x} ${(a.y + b.y) / 2} ${b.x} ${b.y - (down ? half : -half)}`;
+      for (const path of [pair.line, pair.touch]) path.setAttribute("d", shape || "M0 0");
+    }
+    fit();
+  };
+  const inFocus = (i) => nodes[i].group.style.display !== "none";
+  byId("depth").addEventListener("change", () => refresh());
 
   // ----------------------------------------------------------------------------------------------------- search
   let hits = [];
@@ -595,10 +805,12 @@
   const known = (key) => page.edges.some((edge) => edge[key] !== null);
   const COLUMNS = [
     { key: "cause", label: "Cause", text: true }, { key: "effect", label: "Effect", text: true }, { key: "strength", label: "Strength" },
-    ...(known("confidence") ? [{ key: "confidence", label: "Confidence" }] : []), ...(known("probability") ? [{ key: "probability", label: "Probability" }] : []),
+    ...(known("confidence") ? [{ key: "confidence", label: "Confidence" }] : []),
+    ...(known("probability") ? [{ key: "probability", label: "Probability" }, { key: "reverse", label: "Reverse" }, { key: "none", label: "None" }] : []),
+    ...(known("record") ? [{ key: "record", label: "Track record" }] : []),
     ...(truth ? [{ key: "truth", label: "Truth", text: true }] : []), { key: "came", label: "Since phase", text: true },
   ];
-  const sorting = { key: "strength", down: true };
+  const sorting = { key: known("probability") ? "probability" : "strength", down: true };
   const PAGE = 200;
   let rowsShown = PAGE;
   const sureKey = known("confidence") ? "confidence" : known("probability") ? "probability" : null;
@@ -656,7 +868,19 @@
   byId("filter-confidence-label").hidden = !sureKey;
   byId("filter-strength-label").hidden = !strengths.length || weakest === strongest;
   byId("edges-words").textContent = [page.strengthWords, known("confidence") ? `confidence: share of ${page.resamples} resamples with this edge, which says how stable it is, not how right` : "",
-    known("probability") ? `probability: ${page.probabilityWords || "given by the learner"}` : ""].filter(Boolean).join("; ") + ".";
+    known("probability") ? `probability, reverse, none: of the edge, of its reverse, of neither, if the model holds${page.probabilityWords ? ` (${page.probabilityWords})` : ""}` : "",
+    known("record") ? `track record: how often such directions were right on real pairs${page.trackRecordWords ? ` (${page.trackRecordWords})` : ""}` : ""].filter(Boolean).join("; ") + ".";
+  byId("undecided").hidden = !page.undecided.length;
+  byId("undecided-words").textContent = `${plural(page.undecided.length, "pair is", "pairs are")} joined, but the direction is undecided:`;
+  byId("undecided-list").append(...page.undecided.map(([i, j]) => make("li", {}, has(last, i, j) ? edgeButton(i, j, [name(i), " \u2013 ", name(j)])
+    : has(last, j, i) ? edgeButton(j, i, [name(i), " \u2013 ", name(j)]) : [name(i), " \u2013 ", name(j)])));
+
+  const close = !likely ? [] : page.order.flatMap((i, k) => page.order.slice(k + 1).map((j) => [i, j]))
+    .filter(([i, j]) => !has(last, i, j) && !has(last, j, i) && likely[i][j] + likely[j][i] >= 0.1)
+    .sort(([a, b], [i, j]) => likely[i][j] + likely[j][i] - likely[a][b] - likely[b][a]).slice(0, 50);
+  byId("close").hidden = !close.length;
+  byId("close-list").append(...close.map(([i, j]) => make("li", {}, edgeButton(i, j, [name(i), " \u2013 ", name(j)]),
+    `: joined ${percent(likely[i][j] + likely[j][i])} (`, ...arrow(i, j), ` ${percent(likely[i][j])}, `, ...arrow(j, i), ` ${percent(likely[j][i])})`)));
 
   // ------------------------------------------------------------------------------------------------- plain tables
   const plainTable = (head, rows, numeric, style = "") => make("table", { class: style }, make("thead", {}, make("tr", {}, head.map((one, k) => make("th", { scope: "col", class: numeric(k) ? "number" : "" }, one)))),
@@ -677,6 +901,8 @@
       [...page.checks].sort((a, b) => a.holds - b.holds).map((check) => [bdi(check.child), make("span", {}, ...commas(check.against)), number(check.statistic), number(check.p),
         tag(check.holds, check.holds ? "\u2713 holds" : "\u2717 does not hold"), check.words]), (k) => k === 2 || k === 3, "worded"))
     : make("p", { class: "quiet" }, "No residual checks were made for this graph: nothing here says that the fitted model holds."));
+  byId("checks-body").append(...page.tested.flatMap(({ title, words, pairs: doubtful }) => [make("h3", {}, title), make("p", {}, `${words}.`),
+    make("details", {}, make("summary", {}, "The most doubtful pairs"), make("ul", {}, doubtful.map((text) => make("li", {}, text))))]));
   byId("audit-body").append(...(!page.audit ? [make("p", { class: "quiet" }, "The data were not audited.")]
     : [make("p", {}, `${page.audit.rows} rows: ${findings ? plural(findings, "finding") + "." : "nothing found that speaks against learning from this table."}`),
       ...(findings ? [make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Findings" }, plainTable(["code", "severity", "columns", "finding", "cure"],
@@ -860,6 +1086,12 @@
   phaseWords();
   refresh();
   firstView();
+  if (room().w < 600 && view.scale < 0.5 && page.edges.length > 1) { // all at once is illegible here: begin with one variable and its neighbours
+    const degree = nodes.map((_, i) => page.phases[last].edges.filter(([a, b]) => a === i || b === i).length);
+    byId("depth").value = "1";
+    chooseNode(degree.indexOf(Math.max(...degree)));
+    byId("found").textContent = "One variable at a time fits this screen: the one with the most edges. Find another, or choose all variables.";
+  }
   for (const node of nodes) { // a font wider than expected must not leave its box
     if (node.text.getComputedTextLength() > node.wide - 10) {
       node.text.setAttribute("textLength", node.wide - 10);

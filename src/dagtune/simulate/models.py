@@ -18,9 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
+from dagtune.registry import plug_ins, tell_broken
 from dagtune.simulate import portable
 from dagtune.validation import InputError, check_choice
 
@@ -123,8 +125,22 @@ def register_model(name: str, *, recipe: str = "printed") -> Callable[[Model], M
     return add
 
 
+@cache
+def _add_installed() -> None:
+    """Add the models of other packages, from entry points of the group "dagtune.generators"."""
+    for entry in plug_ins("dagtune.generators"):
+        try:
+            model = entry.load()
+        except Exception as error:
+            tell_broken(entry, error)
+        else:
+            MODELS.setdefault(entry.name, {"printed": model})  # there already, if its module used register_model
+
+
 def find_model(name: str, recipe: str) -> Model:
     """Registered model; an unknown name or recipe is refused with a list of the known ones."""
+    if name not in MODELS:
+        _add_installed()
     recipes = MODELS[check_choice("model", name, MODELS)]
     if recipe not in recipes:
         others = [other for other, known in MODELS.items() if recipe in known]

@@ -1,129 +1,74 @@
-"""Tables and graphs in files, loaded as they are: names unchanged, values not judged.
+"""Tables and graphs in files, loaded as they are: values not judged, what was found out about the file said.
 
-A file format is one call of :func:`register_format`.
+The file's first bytes, then its ending, select a format (:mod:`dagtune.tables.formats`). Text tables are read as their
+dialect says (:mod:`dagtune.tables.dialect`), and cells of loosely typed files are tidied (:mod:`dagtune.tables.tidy`).
 """
 
 from __future__ import annotations
 
 import csv
 import difflib
-import io
+import lzma
 import os
-import re
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from dagtune.registry import Registry
-from dagtune.validation import MAX_COLUMNS, InputError, check_names, check_width
+from dagtune.tables.dialect import Dialect, ReadOptions, has_names, joined_names
+from dagtune.tables.formats import FORMATS, Format, Grid, flattened
+from dagtune.tables.frames import refuse_lists
+from dagtune.tables.sources import STDIN, Source, refuse_no_file
+from dagtune.tables.text import line_of_row, read_text
+from dagtune.tables.tidy import Note, Problem, name_columns, tidy, without_repeated_names
+from dagtune.validation import InputError, check_names, check_width
 
-__all__ = [
-    "FORMATS",
-    "Format",
-    "choose_positions",
-    "is_text",
-    "load_frame",
-    "pick_names",
-    "read_adjacency",
-    "read_header",
-    "register_format",
-]
+__all__ = ["Loaded", "choose_positions", "load_frame", "pick_names", "read_adjacency"]
 
-# Before 3.1, pandas reads a third of all long decimals wrong in the last bit unless it is asked not to; since then it
-# needs no asking, and warns.
-_EXACT = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
+#: What libraries raise for a damaged file.
+_DAMAGED = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
+
+
+#: Endings of files that hold no table, whatever they look like.
+_NO_TEXT = (".xls", ".pkl", ".pickle", ".py", ".html", ".htm", ".xml", ".md", ".yaml", ".yml", ".toml", ".pdf", ".rtf")
 
 
 @dataclass(frozen=True)
-class Format:
-    """How files of one ending (``name``) are read; text has a ``separator``, the others ``read`` and ``header``."""
+class Loaded:
+    """A table from a file, and what was found out about it.
 
-    name: str
-    separator: str | None = None
-    read: Callable[[Path], pd.DataFrame] | None = None
-    header: Callable[[Path], Iterable[Any]] | None = None
-
-
-#: Formats by the ending of the file's name.
-FORMATS: Registry[Format] = Registry("file format")
-
-
-def register_format(
-    suffix: str,
-    read: Callable[[Path], pd.DataFrame] | None = None,
-    *,
-    header: Callable[[Path], Iterable[Any]] | None = None,
-    separator: str | None = None,
-) -> None:
-    """Make a file format known by the ending of its files.
-
-    Parameters
+    Attributes
     ----------
-    suffix : str
-        The ending, with its dot, such as ".xlsx".
-    read : callable, optional
-        Takes a path and returns a DataFrame. It may raise ValueError, OSError or ImportError; the message then says
-        that the file cannot be read, and why.
-    header : callable, optional
-        Takes a path and returns the column names without reading the rows. Default: reads the whole file.
-    separator : str, optional
-        For text files with a row of names: what separates the columns. Then ``read`` and ``header`` are not given.
-
-    Raises
-    ------
-    InputError
-        If the ending is already registered, or both or neither of ``read`` and ``separator`` are given.
-
-    Examples
-    --------
-    >>> from dagtune.tables import FORMATS, register_format
-    >>> register_format(".psv", separator="|")
-    >>> ".psv" in FORMATS
-    True
-    >>> del FORMATS[".psv"]
+    frame : DataFrame
+        Its names differ and none is empty.
+    notes : list of Note
+        What was found out and left out.
+    problems : list of Problem
+        Cells that are no numbers in columns of numbers.
+    where : callable
+        The place of a row of ``frame`` (from 0) in the file, such as "line 7".
+    first_row : int
+        Rows of the file that were left out above the first.
     """
-    suffix = suffix.lower()
-    if not suffix.startswith(".") or (read is None) == (separator is None):
-        raise InputError(f"the file format {suffix!r} needs an ending with a dot, and either read= or separator=")
-    if read is not None and header is None:
-        header = lambda path: read(path).columns  # noqa: E731
-    FORMATS.register(Format(suffix, separator, read, header))
 
+    frame: pd.DataFrame
+    notes: list[Note] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    where: Callable[[int], str] = "row {}".format
+    first_row: int = 0
 
-def is_text(path: Path) -> bool:
-    """Whether the ending of a path says that it is a text table."""
-    known = FORMATS.get(path.suffix.lower())
-    return known is not None and known.separator is not None
-
-
-def read_header(path: str | os.PathLike[str], *, sep: str | None = None) -> tuple[str, ...]:
-    """Read the column names of a table, without its rows.
-
-    Parameters
-    ----------
-    path : str or path
-        A file in one of the registered formats.
-    sep : str, optional
-        What separates the columns of a text file, if not what its ending says.
-
-    Returns
-    -------
-    tuple of str
-        The names exactly as they are in the file, even if some are equal or empty.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it cannot be read.
-    """
-    path = Path(path)
-    return _header(path, _separator(path, sep), "utf-8")
+    def said(self) -> list[str]:
+        """What was found out, in one line for how the file is written, and one for each thing that was left out."""
+        how = [note.text for note in self.notes if note.code == "read-as"]
+        told = [f"found out about the file: {'; '.join(how)}"] if how else []
+        return told + [note.text for note in self.notes if note.code not in ("read-as", "encoding")]
 
 
 def pick_names(given: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -162,84 +107,226 @@ def pick_names(given: Iterable[str], names: Sequence[str]) -> list[str]:
 def load_frame(
     path: str | os.PathLike[str],
     *,
-    sep: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    encoding: str = "utf-8",
+    options: ReadOptions | None = None,
+    columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
-) -> pd.DataFrame:
-    """Load a table from a file, without judging its names or values.
+) -> Loaded:
+    """Load a table from a file, without judging its values.
 
-    Endings that are not registered, such as those of pickles, are refused before anything is opened.
+    Endings that are not registered, such as those of pickles, are refused before anything is read.
 
     Parameters
     ----------
     path : str or path
-        A file in one of the registered formats.
-    sep : str, optional
-        What separates the columns of a text file, if not what its ending says.
-    columns, drop : sequence of str, optional
+        A file in one of the registered formats, perhaps compressed (.gz, .bz2, .xz, .zst, .zip), or "-" for standard
+        input.
+    options : ReadOptions, optional
+        What to insist on; the rest is found out.
+    columns, drop : str or sequence of str, optional
         Which columns to load, and which to leave out; they keep the file's order.
-    encoding : str
-        The encoding of a text file.
     progress : callable, optional
-        Called with the share of a text file that was read.
+        Called with the share of the file that was read.
 
     Returns
     -------
-    DataFrame
-        Its names are exactly those in the file, even if some are equal or empty.
+    Loaded
 
     Raises
     ------
     InputError
         If the file cannot be read, or has no such column.
     """
-    path = Path(path)
-    split_at = _separator(path, sep)
-    header = _header(path, split_at, encoding)
-    chosen = choose_positions(header, columns, drop)
-    check_width(len(chosen))
+    options = options or ReadOptions()
+    choose = partial(choose_positions, columns=columns, drop=drop)
     try:
-        read = FORMATS[path.suffix.lower()].read
-        if read is not None:
-            return read(path).iloc[:, chosen].reset_index(drop=True)
-        with io.BufferedReader(_Counted(path, progress), buffer_size=2**18) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # read_table names a column of mixed types
-            options: dict[str, Any] = _EXACT if len(chosen) == len(header) else _EXACT | {"usecols": chosen}
-            names = list(range(len(header)))
-            frame = pd.read_csv(file, sep=split_at, encoding=encoding, header=0, names=names, **options)
+        member = options.query if str(path).lower().endswith(".zip") else None
+        open_source = partial(Source, path, member=member, progress=progress)
+        with open_source() as source:
+            found = _format(source)
+            if found.separator is None:
+                return _load_binary(source, found, options, choose, columns)
+        if options.query is not None and member is None:
+            raise InputError(f"{source.name} is one table, so there is nothing to choose: leave query= out")
+        if source.stdin:
+            open_source = source.again  # type: ignore[assignment]
+        return _load_text(open_source, found.separator, options, choose, columns)
+    except InputError:
+        raise
     except ImportError as error:
-        raise _needs(path, error) from error
-    except (ValueError, OSError) as error:
+        raise _needs(str(path), error) from error
+    except _DAMAGED as error:
         raise _unreadable(path, error) from error
-    return frame.set_axis([header[position] for position in chosen], axis=1)
 
 
-def choose_positions(names: Sequence[str], columns: Sequence[str] | None, drop: Sequence[str]) -> list[int]:
+def _format(source: Source) -> Format:
+    """The format of a file; what has no ending, or one that is not known and the looks of text, is text."""
+    if source.ending in FORMATS:
+        return FORMATS[source.ending]
+    if source.ending == "" or (source.is_text() and source.ending not in _NO_TEXT):
+        return FORMATS[".csv"]
+    if source.ending == ".xls":
+        raise InputError(f"can't read {source.name}: it is an old Excel file; save it as .xlsx")
+    known = ", ".join(FORMATS)
+    raise InputError(f"can't read {source.name}: its ending must be one of {known} (also with .gz, .zip, .xz, .zst)")
+
+
+def _load_text(
+    open_source: Callable[[], Source],
+    usual: str,
+    options: ReadOptions,
+    choose: Callable[[Sequence[str]], list[int]],
+    columns: Any,
+) -> Loaded:
+    """A text table."""
+    chosen: list[int] = []
+    names: tuple[str, ...] = ()
+    notes: list[Note] = []
+
+    def pick(dialect: Dialect) -> list[int]:
+        nonlocal names, chosen, notes
+        check_width(dialect.width)
+        given = [f"x{j}" for j in range(dialect.width)] if dialect.names is None else list(dialect.names)
+        given += [""] * (dialect.width - len(given))
+        names, notes = name_columns(given)
+        chosen = choose(names)
+        return chosen
+
+    frame, dialect = read_text(open_source, usual, options, pick)
+
+    def line(row: int) -> str:
+        found = line_of_row(open_source, dialect, row)
+        return f"row {row + 1}" if found is None else f"line {found}"
+
+    unnamed = [name for name, given in zip(names, dialect.names or names) if not given.strip()]
+    frame = frame.set_axis([names[position] for position in chosen], axis=1)
+    frame, kept, again = without_repeated_names(frame)
+    if again:
+        notes.append(Note("stray-row", f"{line(again[0])} repeats the names and was left out"))
+
+    def place(row: int) -> str:
+        return line(int(kept[row]) if row < len(kept) else row)
+
+    found = tidy(frame, decimal=dialect.decimal, na=options.na, unnamed=unnamed, asked=columns, where=place)
+    notes = [note for note in notes if set(note.columns) <= set(frame.columns)]
+    if dialect.names is None and options.header is None:
+        words = f"the first row holds numbers, so the columns are called {names[0]}, {names[1:2] and names[1]}, ..."
+        notes.insert(0, Note("no-header", f"{words} (header=True if it holds names)"))
+    how = dialect.words(usual)
+    if how:
+        notes.insert(0, Note("read-as", ", ".join(how)))
+    if dialect.encoding != "utf-8":
+        notes.append(Note("encoding", f"the file is not UTF-8 text (it was read as {dialect.encoding})"))
+    return Loaded(
+        found.frame, notes + found.notes, found.problems, lambda row: place(row + found.first_row), found.first_row
+    )
+
+
+def _load_binary(
+    source: Source,
+    format: Format,
+    options: ReadOptions,
+    choose: Callable[[Sequence[str]], list[int]],
+    columns: Any,
+) -> Loaded:
+    """A table that is not text."""
+    if options.sep is not None:
+        raise InputError(f"{source.name} is not a text file, so it has no separator: leave sep= out")
+    if options.query is not None and not format.several:
+        raise InputError(f"{source.name} is one table, so there is nothing to choose: leave query= out")
+    if format.header is not None:
+        with _damage_told():
+            listed = list(format.header(source.file()))
+        check_width(len(choose(check_names(listed, count=len(listed)))))  # before any row is read
+    file = source.file()
+    with _damage_told():
+        found = _read(format, file, options.query)
+        grid = found if isinstance(found, Grid) else Grid(flattened(found), names=False)
+    frame, first = _with_header(grid, options) if grid.names else (grid.frame.reset_index(drop=True), 1)
+    given = [str(name).strip() if name is not None else "" for name in frame.columns]
+    names, notes = name_columns(given) if format.loose else (check_names(frame.columns, count=frame.shape[1]), [])
+    check_width(len(names))
+    chosen = choose(names)
+    frame = frame.iloc[:, chosen].set_axis([names[position] for position in chosen], axis=1)
+    for j, name in enumerate(frame.columns):
+        refuse_lists(frame.iloc[:, j], name)
+    if grid.note:
+        notes.insert(0, Note("read-as", grid.note))
+
+    def where(row: int) -> str:
+        return f"row {row + first}"
+
+    if not format.loose:
+        return Loaded(frame, notes, where=where)
+    if grid.names and options.header is None and first == 1:
+        notes.insert(0, Note("no-header", f"the first row holds numbers, so the columns are called {names[0]}, ..."))
+    unnamed = [name for name, text in zip(names, given) if not text]
+    frame = frame.apply(_plain_cells) if len(frame) and frame.shape[1] else frame
+    neat = tidy(frame, decimal=options.decimal or ".", na=options.na, unnamed=unnamed, asked=columns, where=where)
+    return Loaded(
+        neat.frame, notes + neat.notes, neat.problems, lambda row: where(row + neat.first_row), neat.first_row
+    )
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Around a reader of another library, which for a damaged file may raise anything: struct.error, KeyError, ..."""
+    try:
+        yield
+    except (InputError, ImportError, *_DAMAGED):
+        raise
+    except MemoryError as error:  # or a damaged file says that it holds so much
+        raise ValueError("it needs more memory than there is") from error
+    except Exception as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _read(format: Format, file: Any, query: str | None) -> Any:
+    assert format.read is not None
+    return format.read(file, query) if format.several else format.read(file)
+
+
+def _with_header(grid: Grid, options: ReadOptions) -> tuple[pd.DataFrame, int]:
+    """The cells below the names of a spreadsheet, and the number of the first row; titles above are left out."""
+    rows = grid.frame
+    filled = rows.notna().sum(axis=1)
+    width = int(filled.iloc[1:].mode().max()) if len(rows) > 1 else int(filled.iloc[0])
+    top = int((filled >= max(width - 1, 1)).to_numpy().argmax()) if len(rows) else 0
+    texts = [["" if pd.isna(cell) else str(cell) for cell in row] for row in rows.iloc[top : top + 100].to_numpy()]
+    named = has_names(texts[0], texts[1:]) if options.header is None else options.header
+    if named and len(texts) > 2 and (joined := joined_names(texts[0], texts[1], texts[2:])) is not None:
+        return rows.iloc[top + 2 :].set_axis(list(joined), axis=1).reset_index(drop=True), top + 3
+    if not named:
+        return rows.iloc[top:].set_axis([f"x{j}" for j in range(rows.shape[1])], axis=1).reset_index(drop=True), top + 1
+    return rows.iloc[top + 1 :].set_axis(texts[0], axis=1).reset_index(drop=True), top + 2
+
+
+def _plain_cells(column: pd.Series) -> pd.Series:
+    """A column of objects as pandas would have read it: numbers as numbers, None as missing."""
+    if column.dtype != object or column.map(lambda cell: isinstance(cell, (list, dict))).any():
+        return column
+    numbers = column.map(lambda cell: cell is None or isinstance(cell, (bool, int, float, np.number)))
+    if bool(numbers.all()):
+        return pd.to_numeric(column)
+    return column.map(lambda cell: cell if cell is None or isinstance(cell, str) else _as_text(cell)).replace("", None)
+
+
+def _as_text(cell: Any) -> Any:
+    """A number among texts as a text; dates and lists stay what they are."""
+    if isinstance(cell, float) and np.isnan(cell):
+        return None
+    return repr(cell) if isinstance(cell, (int, float, np.number)) else cell
+
+
+def choose_positions(
+    names: Sequence[str], columns: str | Sequence[str] | None = None, drop: str | Sequence[str] = ()
+) -> list[int]:
     """Positions of the columns to use, in the table's order; a name that is not there is refused."""
-    there = set(names)
-    for name in (*(columns or ()), *drop):
-        if name not in there:
-            _unknown(name, names)
-    wanted = there if columns is None else set(columns)
-    wanted = wanted - set(drop)
+    wanted = (
+        set(names) if columns is None else set(pick_names([columns] if isinstance(columns, str) else columns, names))
+    )
+    wanted -= set(pick_names([drop] if isinstance(drop, str) else drop or (), names))
     return [position for position, name in enumerate(names) if name in wanted]
-
-
-class _Counted(io.FileIO):
-    """A file that reports which share of it was read."""
-
-    def __init__(self, path: Path, progress: Callable[[float], None] | None) -> None:
-        super().__init__(path)
-        self._size, self._done, self._progress = max(path.stat().st_size, 1), 0, progress
-
-    def readinto(self, buffer: Any) -> int | None:
-        count = super().readinto(buffer)
-        if self._progress is not None and count:
-            self._done += count
-            self._progress(min(self._done / self._size, 1.0))
-        return count
 
 
 def read_adjacency(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -262,7 +349,7 @@ def read_adjacency(path: str | os.PathLike[str]) -> pd.DataFrame:
         If the file cannot be read, or does not have that form.
     """
     path = Path(path)
-    _refuse_no_file(path)
+    refuse_no_file(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file, strict=True) if row]
@@ -289,78 +376,6 @@ def read_adjacency(path: str | os.PathLike[str]) -> pd.DataFrame:
     return pd.DataFrame(numbers, index=list(names), columns=list(names))
 
 
-def _separator(path: Path, sep: str | None) -> str | None:
-    """What separates the columns of a text table; None for a file that is not text."""
-    ending = path.suffix.lower()
-    if ending not in FORMATS:
-        raise InputError(f"can't read {str(path)!r}: its ending must be one of {', '.join(FORMATS)}")
-    _refuse_no_file(path)
-    usual = FORMATS[ending].separator
-    if usual is None:
-        if sep is not None:
-            raise InputError(f"{str(path)!r} is not a text file, so it has no separator: leave sep= out")
-        return None
-    found = sep or usual
-    found = {"\\t": "\t", "tab": "\t"}.get(found, found)  # as people type it in a shell
-    if len(found) != 1 or found in '\r\n"':
-        raise InputError(f"a separator is one character, not {sep!r}: pass sep=',' or sep=';' or sep='tab'")
-    return found
-
-
-def _refuse_no_file(path: Path) -> None:
-    """Refuse a path that is not a file."""
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder: name a file in it")
-    if not path.is_file():
-        raise InputError(f"there is no file {str(path)!r}: check the path (this folder is {str(Path.cwd())!r})")
-
-
-def _header(path: Path, split_at: str | None, encoding: str) -> tuple[str, ...]:
-    """Column names as they are in the file: pandas would rename duplicates and empty ones."""
-    if split_at is not None:
-        _refuse_too_wide(path, split_at, encoding)
-    try:
-        header = FORMATS[path.suffix.lower()].header
-        if header is not None:
-            return tuple(map(str, header(path)))
-        options: dict[str, Any] = {"sep": split_at, "encoding": encoding, "keep_default_na": False}
-        # The second row is read too: if it is longer than the names, that is an error here, and would silently become
-        # row labels later.
-        cells = pd.read_csv(path, header=None, nrows=2, dtype=str, **options).iloc[0]
-    except ImportError as error:
-        raise _needs(path, error) from error
-    except pd.errors.EmptyDataError as error:
-        raise InputError(
-            f"can't read {str(path)!r}: it is empty; write a row of names, then rows of numbers"
-        ) from error
-    except (ValueError, OSError) as error:  # pandas' parser, pyarrow's and unicode errors are all one of these
-        raise _unreadable(path, error) from error
-    names = tuple(str(cell) for cell in cells)
-    if any("\0" in name for name in names):
-        raise InputError(f"can't read {str(path)!r}: it is not text (it contains zero bytes); save it as CSV again")
-    other = re.search(r"[;\t|,]", names[0]) if len(names) == 1 else None
-    if other is not None:
-        shown = "tab" if other[0] == "\t" else other[0]
-        raise InputError(
-            f"{str(path)!r} has one column, named {names[0]!r}, when split at {split_at!r}: try sep={shown!r}"
-        )
-    return names
-
-
-def _refuse_too_wide(path: Path, split_at: str, encoding: str) -> None:
-    """Refuse a text table of too many columns before pandas sees its first line, which would take it minutes."""
-    try:
-        with path.open(encoding=encoding, errors="replace", newline="") as file:
-            count = len(next(filter(None, csv.reader(file, delimiter=split_at)), ()))
-    except (OSError, csv.Error):
-        return  # pandas says what is wrong
-    if count > MAX_COLUMNS:
-        raise InputError(
-            f"{str(path)!r} has {count} columns, but at most {MAX_COLUMNS} can be read from a text file: cut some out "
-            "of the file, or check that the table is not transposed"
-        )
-
-
 def _unknown(name: str, names: Sequence[str]) -> NoReturn:
     """Refuse a column that is not there, with the nearest one that is, or some of them."""
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
@@ -370,37 +385,18 @@ def _unknown(name: str, names: Sequence[str]) -> NoReturn:
     )
 
 
-def _needs(path: Path, error: ImportError) -> InputError:
+def _needs(path: str, error: ImportError) -> InputError:
     """The error for a file whose reader needs a package that is not installed."""
     package = "pyarrow" if error.name is None else error.name.split(".")[0]  # pandas names none, and means pyarrow
-    return InputError(f"reading {path.suffix.lower()} needs {package}: pip install {package}")
+    return InputError(f"reading {path!r} needs {package}: pip install 'dagtune[files]'")
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
+def _unreadable(path: str | os.PathLike[str], error: Exception) -> InputError:
     """The error for a file that is not what its name says."""
-    if isinstance(error, UnicodeError):
-        return InputError(f"can't read {str(path)!r}: it is not UTF-8 text; save it as UTF-8 (or use iconv -t utf-8)")
+    name = "standard input" if str(path) == STDIN else repr(str(path))
     if isinstance(error, PermissionError):
-        return InputError(f"can't read {str(path)!r}: you have no permission; ask for it, or copy the file")
+        return InputError(f"can't read {name}: you have no permission; ask for it, or copy the file")
+    if isinstance(error, UnicodeError):
+        return InputError(f"can't read {name}: it is not UTF-8 text; save it as UTF-8")
     reason = " ".join(str(error).split()) or type(error).__name__
-    return InputError(f"can't read {str(path)!r} as a table ({reason}): check the file and sep=")
-
-
-def _parquet_header(path: Path) -> pd.Index:
-    return _without_row_labels(import_module("pyarrow.parquet").read_schema(path))
-
-
-def _feather_header(path: Path) -> pd.Index:
-    return _without_row_labels(import_module("pyarrow.feather").read_table(path, memory_map=True).schema)
-
-
-def _without_row_labels(schema: Any) -> pd.Index:
-    """The columns of an Arrow schema, without those that pandas stored as row labels."""
-    return schema.empty_table().to_pandas().columns
-
-
-register_format(".csv", separator=",")
-register_format(".tsv", separator="\t")
-register_format(".txt", separator=",")
-register_format(".parquet", pd.read_parquet, header=_parquet_header)
-register_format(".feather", pd.read_feather, header=_feather_header)
+    return InputError(f"can't read {name} as a table ({reason}): check the file")

@@ -7,6 +7,7 @@ lazy ones are computed. xarray is not a data frame library, so it has a few line
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,9 @@ def as_frame(data: Any) -> pd.DataFrame | None:
     Parameters
     ----------
     data : object
-        A frame or series of pandas, Polars, pyarrow, Dask or another library that narwhals knows, or an
-        xarray Dataset, or an xarray DataArray whose columns have labels.
+        A frame or series of pandas, Polars, pyarrow, Dask or another library that narwhals knows, whatever has the
+        Arrow C stream (``__arrow_c_stream__``) or ``__dataframe__``, an xarray Dataset, or an xarray DataArray whose
+        columns have labels.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def as_frame(data: Any) -> pd.DataFrame | None:
 
 
 def unmasked(data: Any) -> Any:
-    """Check that no value of an array is masked.
+    """An array whose masked values are missing ones: as a plain array they would pass for ordinary numbers.
 
     Parameters
     ----------
@@ -59,25 +61,39 @@ def unmasked(data: Any) -> Any:
     Returns
     -------
     array_like
-        The same, computed.
+        The same, computed, with NaN for masked values.
 
-    Raises
-    ------
-    InputError
-        If a value is masked: as a plain array it would pass for an ordinary number.
+    Examples
+    --------
+    >>> unmasked(np.ma.array([1.0, 2.0], mask=[False, True])).tolist()
+    [1.0, nan]
     """
     if hasattr(data, "compute"):
         data = data.compute()
     masked = data if isinstance(data, np.ma.MaskedArray) else None
     if isinstance(data, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in data):
         masked = np.ma.stack(data)  # np.asarray would forget the masks of the rows
-    if masked is not None and np.ma.is_masked(masked):
-        row = int(np.argwhere(masked.mask)[0][0])
-        raise InputError(
-            f"the data have {np.ma.count_masked(masked)} masked values, the first in row {row}, but masks are not "
-            "supported: drop those rows, or pass data.filled(np.nan) to read_table with missing='drop' or 'impute'"
-        )
-    return data
+    if masked is None or not np.ma.is_masked(masked):
+        if isinstance(data, (list, tuple)):
+            _refuse_ragged(data)
+        return data if masked is None else masked.data
+    if masked.dtype.kind in "biuf":
+        return np.ma.filled(masked.astype(np.float64), np.nan)
+    plain = masked.data.astype(object)
+    plain[np.ma.getmaskarray(masked)] = None
+    return plain
+
+
+def _refuse_ragged(data: Any) -> None:
+    """Refuse nested lists that are no table, and numbers that no float can hold."""
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise InputError("the rows of the data have different lengths: give every row one value a column") from error
+    if array.dtype == object:
+        for value in array.flat:
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise InputError(f"a number of {len(str(value))} digits is too large: rescale or drop it")
 
 
 def _frame_of_xarray(data: Any) -> pd.DataFrame | None:
@@ -101,6 +117,8 @@ def _frame_of_other(data: Any) -> pd.DataFrame | None:
 
     try:
         frame = nw.from_native(data, pass_through=True, allow_series=True)
+        if frame is data:
+            return _frame_of_protocol(data)
         if isinstance(frame, nw.Series):
             frame = frame.to_frame()
         if isinstance(frame, nw.LazyFrame):
@@ -108,9 +126,53 @@ def _frame_of_other(data: Any) -> pd.DataFrame | None:
         if not isinstance(frame, nw.DataFrame):
             return None
         names = frame.columns
-        columns = dict(enumerate(column.to_numpy() for column in frame.iter_columns()))
+        columns = dict(enumerate(_column(column) for column in frame.iter_columns()))
     except DuplicateError:  # it does not say which in a form that we could show
         names = list(getattr(data, "column_names", None) or data.columns)
         check_names(names, count=len(names))
         raise
     return pd.DataFrame(columns).set_axis(names, axis=1)
+
+
+def _column(column: Any) -> Any:
+    """The values of a narwhals series; categories stay categories, and those of an Enum keep their order."""
+    import narwhals as nw
+
+    if column.dtype in (nw.Categorical, nw.Enum):
+        ordered = column.dtype == nw.Enum
+        levels = list(getattr(column.dtype, "categories", ())) or column.cat.get_categories().to_list()
+        return pd.Categorical(column.to_list(), categories=levels, ordered=ordered)
+    return column.to_numpy()
+
+
+def _frame_of_protocol(data: Any) -> pd.DataFrame | None:
+    """Frames of libraries that nobody here knows, by the Arrow C stream or the older interchange protocol."""
+    if hasattr(data, "__arrow_c_stream__"):
+        pyarrow = import_module("pyarrow")
+        return _frame_of_other(pyarrow.table(data))
+    if hasattr(data, "__dataframe__"):
+        return _frame_of_other(import_module("pyarrow.interchange").from_dataframe(data))
+    return None
+
+
+def refuse_lists(column: pd.Series, name: str) -> None:
+    """Refuse a column whose cells hold several values.
+
+    Parameters
+    ----------
+    column : Series
+    name : str
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> refuse_lists(pd.Series(["a", "b"]), "size")
+    """
+    if column.dtype == object and any(isinstance(cell, (list, tuple, dict, set, bytes, np.ndarray)) for cell in column):
+        raise InputError(
+            f"column {name!r} holds lists, records or bytes, not single values: make columns of their parts, or leave "
+            f"it out (drop=[{name!r}])"
+        )

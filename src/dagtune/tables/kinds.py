@@ -1,25 +1,57 @@
 """Kinds of columns: how raw values become numbers, and what may be done with the numbers.
 
 A kind is one small class. :func:`register_kind` makes it known by its name, and ``read_table(data, kinds={"age":
-"my-kind"})`` asks for it.
+"my-kind"})`` asks for it. :func:`infer_kind` tells the kind of a column of which nothing is said.
 """
 
 from __future__ import annotations
 
+import datetime
 import re
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from dagtune.registry import Registry
+from dagtune.tables.frames import refuse_lists
+from dagtune.text import printable
 from dagtune.validation import InputError
 
-__all__ = ["KINDS", "MAX_CATEGORIES", "Kind", "register_kind"]
+__all__ = ["KINDS", "MAX_CATEGORIES", "Coded", "Kind", "infer_kind", "register_kind"]
 
-#: The most categories of a categorical column; the audit calls a column of no more different numbers discrete.
+#: The most categories of a categorical column; the rarest beyond are pooled.
 MAX_CATEGORIES = 20
+#: Rows below which a category is pooled with other rare ones: a rare category makes false edges.
+RARE = 10
+#: Whole numbers with no more different values are levels; other numbers with no more than the second.
+MAX_LEVELS, MAX_NUMBERS = 7, 11
+#: Counts have no more different values than this, and none is greater than the second.
+MAX_COUNTS, GREATEST_COUNT = 40, 60
+#: Rows for each different value, in the mean, below which numbers are continuous: so few can't tell.
+_ROWS_A_VALUE = 5
+#: A text with more different values than this share of the rows names the rows.
+_NAMES_ROWS = 0.5
+_DATE = r"\d{4}-\d{2}-\d{2}([ T].*)?"
+_ORIGIN = pd.Timestamp("1970-01-01")
+
+
+class Coded(NamedTuple):
+    """Values of a column as numbers, what they stand for, and what was done to them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (rows,), float64
+    labels : tuple of str
+        What the codes 0, 1, ... stand for; empty if the numbers are the values themselves.
+    note : str
+        What a user should know; empty if nothing.
+    """
+
+    values: np.ndarray
+    labels: tuple[str, ...] = ()
+    note: str = ""
 
 
 class Kind(ABC):
@@ -61,6 +93,10 @@ class Kind(ABC):
             If the values are not of this kind.
         """
 
+    def read(self, column: pd.Series, name: str) -> Coded:
+        """The same as :meth:`encode`, with what the numbers stand for."""
+        return Coded(self.encode(column, name))
+
     def typical(self, values: np.ndarray) -> float:
         """The number that ``missing="impute"`` puts in place of missing ones: by default the median."""
         return float(np.median(values))
@@ -79,27 +115,311 @@ class Continuous(Kind):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
+class Binary(Kind):
+    """Two values: numbers as they are, others coded 0 and 1 in their sorted order."""
+
+    name = "binary"
+    words = "two values"
+
+    def encode(self, column: pd.Series, name: str) -> np.ndarray:
+        return self.read(column, name).values
+
+    def read(self, column: pd.Series, name: str) -> Coded:
+        coded = Coded(KINDS["continuous"].encode(column, name)) if _numeric(column) else _levels(column)
+        different = len(np.unique(coded.values[~np.isnan(coded.values)]))
+        if different > 2:
+            raise InputError(
+                f"column {name!r} has {different} different values, not two: take it as ordinal or categorical "
+                f"({_say(name, 'categorical')})"
+            )
+        return coded
+
+    def typical(self, values: np.ndarray) -> float:
+        return _most_frequent(values)
+
+
+class Ordinal(Kind):
+    """Levels with an order: numbers as they are, an ordered category coded 0, 1, ... in its order."""
+
+    name = "ordinal"
+    words = "levels with an order"
+
+    def encode(self, column: pd.Series, name: str) -> np.ndarray:
+        return self.read(column, name).values
+
+    def read(self, column: pd.Series, name: str) -> Coded:
+        if _numeric(column):
+            return Coded(KINDS["continuous"].encode(column, name))
+        if not getattr(column.dtype, "ordered", False):
+            first = next((printable(str(value)) for value in column.dropna()), "")
+            raise InputError(
+                f"column {name!r} holds text (the first value is {first!r}), whose order is not known: name the levels "
+                f"from low to high ({_say(name, ('low', 'middle', 'high'))}), or take it as categorical"
+            )
+        return _levels(column)
+
+    def typical(self, values: np.ndarray) -> float:
+        return float(np.quantile(values, 0.5, method="lower"))
+
+
+class Count(Kind):
+    """How often something happened: whole numbers from 0 on."""
+
+    name = "count"
+    words = "whole numbers from 0 on that count something"
+
+    def encode(self, column: pd.Series, name: str) -> np.ndarray:
+        values = KINDS["continuous"].encode(column, name)
+        known = values[~np.isnan(values)]
+        if len(known) and (known.min() < 0 or (known != np.round(known)).any()):
+            bad = known[(known < 0) | (known != np.round(known))][0]
+            raise InputError(
+                f"column {name!r} is no count, it has the value {bad:g}: take it as continuous "
+                f"({_say(name, 'continuous')})"
+            )
+        return values
+
+    def typical(self, values: np.ndarray) -> float:
+        return float(np.quantile(values, 0.5, method="lower"))
+
+
+class Date(Kind):
+    """Dates and times, as days since 1970-01-01; durations in days."""
+
+    name = "date"
+    words = "dates and times, counted in days since 1970-01-01, and durations in days"
+
+    def read(self, column: pd.Series, name: str) -> Coded:
+        since = "" if pd.api.types.is_timedelta64_dtype(column.dtype) else " since 1970-01-01"
+        note = "" if _numeric(column) else f"{printable(name)} is counted in days{since}"
+        return Coded(self.encode(column, name), note=note)
+
+    def encode(self, column: pd.Series, name: str) -> np.ndarray:
+        if _numeric(column):
+            return KINDS["continuous"].encode(column, name)  # days already
+        if pd.api.types.is_timedelta64_dtype(column.dtype):
+            return (column.dt.total_seconds() / 86400).to_numpy(dtype=np.float64, na_value=np.nan)
+        if isinstance(column.dtype, pd.PeriodDtype):
+            column = column.dt.to_timestamp()
+        try:
+            times = pd.to_datetime(column, format=None if _holds_dates(column) else "ISO8601")
+        except (ValueError, TypeError) as error:
+            first = next((printable(str(value)) for value in column.dropna()), "")
+            raise InputError(
+                f"column {name!r} holds no dates such as 2024-03-31 (the first value is {first!r}): write them so, or "
+                "drop it"
+            ) from error
+        if getattr(times.dtype, "tz", None) is not None:
+            times = times.dt.tz_convert(None)
+        return ((times - _ORIGIN) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 class Categorical(Kind):
-    """Categories without an order, coded 0, 1, ... in the sorted order of their values."""
+    """Categories without an order, coded 0, 1, ... in the sorted order of their values; rare ones are pooled."""
 
     name = "categorical"
     words = "categories without an order"
     quantitative = False
 
     def encode(self, column: pd.Series, name: str) -> np.ndarray:
-        if column.dtype == object:
-            column = column.map(str, na_action="ignore")  # mixed types have no order
-        codes, categories = pd.factorize(column, sort=True)
-        if len(categories) > MAX_CATEGORIES:
-            raise InputError(
-                f"column {name!r} has {len(categories)} different values, too many for a categorical column (at most "
-                f"{MAX_CATEGORIES}): merge the rare ones, use it as numbers, or drop it"
-            )
-        return np.where(codes < 0, np.nan, codes)
+        return self.read(column, name).values
+
+    def read(self, column: pd.Series, name: str) -> Coded:
+        coded = _levels(column)
+        known = ~np.isnan(coded.values)
+        codes = coded.values[known].astype(np.intp)
+        times = np.bincount(codes, minlength=len(coded.labels))
+        new, labels, note = pool_rare(times, coded.labels, name)
+        values = coded.values.copy()
+        values[known] = new[codes]
+        return Coded(values, labels, note)
 
     def typical(self, values: np.ndarray) -> float:
         """The most frequent code."""
-        return float(np.argmax(np.bincount(values.astype(np.intp))))
+        return _most_frequent(values)
+
+
+def pool_rare(times: np.ndarray, labels: tuple[str, ...], name: str) -> tuple[np.ndarray, tuple[str, ...], str]:
+    """The code of each category once rare ones are pooled, what the codes stand for, and what was done.
+
+    Parameters
+    ----------
+    times : ndarray of int
+        How many rows have each category.
+    labels : tuple of str
+        Their names.
+    name : str
+        The column's name, for messages.
+
+    Raises
+    ------
+    InputError
+        If there are so many that the column names the rows.
+    """
+    count = int(times.sum())
+    if len(times) > MAX_CATEGORIES and len(times) > _NAMES_ROWS * count:
+        raise InputError(
+            f"column {name!r} has {len(times)} different values in {count} rows: it names the rows and can "
+            f"have no effect that repeats; leave it out ({_drop(name)})"
+        )
+    kept = _frequent(times)
+    if kept.all():
+        return np.arange(len(times)), labels, ""
+    pooled = int((~kept).sum())
+    note = (
+        f"{pooled} rare categories of {printable(name)} ({int(times[~kept].sum())} rows) were pooled into one, "
+        f"{int(kept.sum())} are kept"
+    )
+    stay = tuple(label for label, keep in zip(labels, kept) if keep)
+    return np.where(kept, np.cumsum(kept) - 1, kept.sum()), (*stay, "(other)"), note
+
+
+def _most_frequent(values: np.ndarray) -> float:
+    different, times = np.unique(values, return_counts=True)
+    return float(different[np.argmax(times)])
+
+
+def _levels(column: pd.Series) -> Coded:
+    """Codes in the order of an ordered category, else in the sorted order of the values."""
+    if getattr(column.dtype, "ordered", False):
+        column = column.cat.remove_unused_categories()
+        codes, labels = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        if column.dtype == object:
+            column = column.map(str, na_action="ignore")  # mixed types have no order
+        codes, labels = pd.factorize(column, sort=True)
+    return Coded(np.where(codes < 0, np.nan, codes).astype(np.float64), tuple(_label(each) for each in labels))
+
+
+def _label(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _frequent(times: np.ndarray) -> np.ndarray:
+    """Which categories stay as they are: the frequent ones, so that those that are pooled have enough rows together."""
+    least = min(RARE, int(times.sum()) // 20)
+    order = np.argsort(-times, kind="stable")
+    for count in range(min(len(times), MAX_CATEGORIES), 1, -1):
+        kept = np.zeros(len(times), dtype=bool)
+        kept[order[:count] if count == len(times) else order[: count - 1]] = True
+        if times[kept].min() >= least and (kept.all() or times[~kept].sum() >= least):
+            return kept
+    return np.ones(len(times), dtype=bool) if len(times) <= 2 else np.arange(len(times)) == order[0]
+
+
+def infer_kind(column: pd.Series, name: str) -> str:
+    """The kind of a column of which nothing is said.
+
+    - booleans, and anything with two values: binary;
+    - ordered categories: ordinal; text and other categories: categorical;
+    - whole numbers with at most 7 different values, other numbers with at most 11: ordinal;
+    - whole numbers from 0 to at most 60 with at most 40 different values: count;
+    - other numbers, and numbers with fewer than five rows for each value: continuous.
+
+    Parameters
+    ----------
+    column : Series
+        The values, of any type.
+    name : str
+        The column's name, for error messages.
+
+    Returns
+    -------
+    str
+        A name in :data:`KINDS`.
+
+    Raises
+    ------
+    InputError
+        If it holds dates, for which one must ask, or text that names the rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> infer_kind(pd.Series(["f", "m", "f"]), "sex"), infer_kind(pd.Series([0, 1, 2, 5, 0] * 20), "visits")
+    ('binary', 'ordinal')
+    """
+    if _numeric(column):
+        return _kind_of_numbers(column)
+    if _holds_dates(column) or _mostly(column, _DATE):
+        raise InputError(
+            f"column {name!r} holds dates: turn them into days since 1970-01-01 ({_say(name, 'date')}), or leave it "
+            f"out ({_drop(name)})"
+        )
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        raise InputError(
+            f"column {name!r} holds durations: turn them into days ({_say(name, 'date')}), or leave it out "
+            f"({_drop(name)})"
+        )
+    if column.dtype == object and len(known := column.dropna()) and all(map(_is_real, known)):
+        return _kind_of_numbers(pd.to_numeric(known))
+    refuse_lists(column, name)
+    different = column.nunique()
+    if different <= 2 and not _mostly(column, _NUMBER):
+        return "binary"
+    if getattr(column.dtype, "ordered", False):
+        return "ordinal"
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return "categorical"
+    if _mostly(column, _NUMBER):
+        return "continuous"  # whose encode says which value is no number
+    if different > _NAMES_ROWS * column.notna().sum() and len(column) >= 20:
+        raise InputError(
+            f"column {name!r} has {different} different values in {len(column)} rows: it names the rows; leave it out "
+            f"({_drop(name)})"
+        )
+    return "categorical"
+
+
+_NUMBER = r"\s*[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?\s*"
+
+
+def _kind_of_numbers(column: pd.Series) -> str:
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if len(np.unique(values[:1000])) > MAX_COUNTS + 1:
+        return "continuous"  # at a glance: most columns end here
+    return kind_of_values(np.unique(values[np.isfinite(values)]), len(values))
+
+
+def kind_of_values(different: np.ndarray, count: int) -> str:
+    """The kind of ``count`` numbers of which these, ascending, are different; see :func:`infer_kind`."""
+    if len(different) <= 2:
+        return "binary" if len(different) == 2 and count >= 2 * _ROWS_A_VALUE else "continuous"
+    if count < _ROWS_A_VALUE * len(different):
+        return "continuous"
+    whole = bool((different == np.round(different)).all())
+    if len(different) <= (MAX_LEVELS if whole else MAX_NUMBERS):
+        return "ordinal"
+    if whole and different[0] >= 0 and different[-1] <= GREATEST_COUNT and len(different) <= MAX_COUNTS:
+        return "count"
+    return "continuous" if len(different) > MAX_NUMBERS else "ordinal"
+
+
+def _numeric(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype))
+
+
+def _holds_dates(column: pd.Series) -> bool:
+    """Whether a column's type, or each of its first thousand values, is a date."""
+    if column.dtype == object:
+        known = column.dropna().iloc[:1000]
+        return bool(len(known)) and all(isinstance(value, datetime.date) for value in known)
+    return bool(pd.api.types.is_datetime64_any_dtype(column.dtype)) or isinstance(column.dtype, pd.PeriodDtype)
+
+
+def _mostly(column: pd.Series, pattern: str) -> bool:
+    """Whether more than half of a column's texts look so; the first thousand are looked at."""
+    texts = [value for value in column.dropna().iloc[:1000] if isinstance(value, str)]
+    return sum(re.fullmatch(pattern, text) is not None for text in texts) > len(texts) / 2
+
+
+def _say(name: str, kind: str | tuple[str, ...]) -> str:
+    """How to ask for a kind; the command line says it in its own words."""
+    return f"kinds={ {name: kind if isinstance(kind, str) else list(kind)} }"
+
+
+def _drop(name: str) -> str:
+    return f"drop=[{name!r}]"
 
 
 #: All kinds by name.
@@ -142,21 +462,25 @@ def register_kind(kind: Kind) -> Kind:
     return KINDS.register(kind)
 
 
-register_kind(Continuous())
-register_kind(Categorical())
+for _kind in (Continuous(), Binary(), Ordinal(), Count(), Categorical(), Date()):
+    register_kind(_kind)
 
 
 def _as_numbers(column: pd.Series, name: str) -> pd.Series:
     """An object column that holds real numbers only (not texts of numbers), as numbers; everything else is refused."""
     if column.dtype == object and all(value is None or _is_real(value) for value in column):
-        return pd.to_numeric(column)
+        try:
+            return pd.to_numeric(column)
+        except OverflowError as error:
+            raise InputError(f"column {name!r} has a whole number too large for a float: rescale or drop it") from error
     first = next((value for value in column if value is not None and not _is_real(value)), None)
     if first is None and len(column):
         first = column.iloc[0]
     if isinstance(first, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", first):
         cure = "write 1.5 for 1,5"
     else:
-        cure = "encode it as numbers, drop it, or name it as categorical (conditional learner: a cause only)"
+        asked = _say(name, "categorical")
+        cure = f"leave it out ({_drop(name)}), or take it as categories ({asked}) with ConditionalTuning"
     raise InputError(f"column {name!r} is not numeric (type {column.dtype}, first value {first!r}): {cure}")
 
 

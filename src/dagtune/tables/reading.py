@@ -8,137 +8,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dagtune.tables.files import choose_positions, load_frame, pick_names
+from dagtune.tables.checkpoint import Store
+from dagtune.tables.coding import PLAIN, asked_kinds, inferred_kinds, numbers_of, plain_numbers, with_levels
+from dagtune.tables.completing import completed
+from dagtune.tables.dialect import ReadOptions
+from dagtune.tables.files import Loaded, choose_positions, load_frame
 from dagtune.tables.frames import as_frame, unmasked
-from dagtune.tables.kinds import KINDS, Categorical, Continuous
-from dagtune.tables.rows import MemoryRows, Rows
-from dagtune.text import printable
-from dagtune.validation import InputError, check_choice, check_names
+from dagtune.tables.gaps import MISSING, look_at_gaps
+from dagtune.tables.kinds import KINDS
+from dagtune.tables.labels import Labels, merged, pulled
+from dagtune.tables.opening import Streamed, Wanted, fingerprint, open_parts, refuse_pieces, streamed
+from dagtune.tables.rows import MemoryRows
+from dagtune.tables.table import Table, where
+from dagtune.tables.together import blocks_of
+from dagtune.tables.troubles import Troubles
+from dagtune.tables.weights import pulled_weights, without_weightless
+from dagtune.validation import InputError, check_choice, check_names, parse_memory
 
-__all__ = ["FEW_ROWS", "MISSING", "Table", "check_vector_pair", "few_rows", "read_table"]
+__all__ = ["MEMORY", "check_vector_pair", "read_table"]
 
-#: Fewer rows than this are few, however few the columns.
-FEW_ROWS = 50
-#: What may be done about missing values.
-MISSING = ("error", "drop", "impute")
-#: The kind of a column of which nothing else is said, and the kind that ``categorical=`` means.
-PLAIN, CATEGORIES = Continuous.name, Categorical.name
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table that was read: numbers without gaps, the names and kinds of its columns, and what was left out.
-
-    :func:`read_table` makes it. Every function that takes data takes a Table, and does not check it again.
-
-    Attributes
-    ----------
-    rows : Rows
-        The numbers, wherever they live.
-    names : tuple of str
-        The names of the columns.
-    kinds : tuple of str
-        The kind of each column, a name in :data:`dagtune.tables.KINDS`.
-    dropped : tuple of str
-        The constant columns that ``drop_constant=True`` left out.
-    lost_rows : int
-        The number of rows that ``missing="drop"`` left out.
-    filled : int
-        The number of values that ``missing="impute"`` filled in.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from dagtune.tables import read_table
-    >>> table = read_table(pd.DataFrame({"sex": ["f", "m", "f"], "age": [4, 2, 3]}), categorical="sex")
-    >>> table.kinds
-    ('categorical', 'continuous')
-    >>> read_table(table) is table
-    True
-    """
-
-    rows: Rows
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    dropped: tuple[str, ...] = ()
-    lost_rows: int = 0
-    filled: int = 0
-
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-        return self.rows.count
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return self.rows.width
-
-    @property
-    def values(self) -> np.ndarray:
-        """All numbers in memory, float64 of shape (rows, columns)."""
-        return self.rows.read(slice(None))
-
-    @property
-    def quantitative(self) -> np.ndarray:
-        """Boolean (columns,): which columns hold amounts rather than codes of categories."""
-        return np.array([KINDS[kind].quantitative for kind in self.kinds], dtype=bool)
-
-    @property
-    def categorical(self) -> tuple[str, ...]:
-        """The names of the columns whose numbers are codes of categories."""
-        return _where(self.names, ~self.quantitative)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The numbers as a pandas DataFrame with the names as columns; it shares the table's memory.
-
-        Returns
-        -------
-        DataFrame of shape (rows, columns)
-        """
-        return pd.DataFrame(self.values, columns=list(self.names), copy=False)
-
-    def take(self, rows: np.ndarray) -> Table:
-        """The table of some rows, some perhaps several times.
-
-        Parameters
-        ----------
-        rows : ndarray of int
-            Their positions.
-
-        Returns
-        -------
-        Table
-            Codes of categories are numbered anew, as if these rows had been read alone. A column may be constant.
-        """
-        return self.with_values(_recoded(self.values[rows], self.quantitative))
-
-    def with_values(self, values: np.ndarray) -> Table:
-        """The table with other numbers (rows, columns) in the same columns."""
-        return replace(self, rows=MemoryRows(np.ascontiguousarray(values)))
-
-    def only(self, keep: np.ndarray) -> Table:
-        """The table of the columns ``keep``, boolean (columns,)."""
-        return replace(
-            self.with_values(self.values[:, keep]), names=_where(self.names, keep), kinds=_where(self.kinds, keep)
-        )
-
-    def left_out(self) -> list[str]:
-        """What was left out or filled in, as warnings for the user; empty if nothing was."""
-        told = []
-        if self.dropped:
-            told.append(f"constant columns were left out: {', '.join(map(printable, self.dropped))}")
-        if self.lost_rows:
-            told.append(f"{self.lost_rows} rows with missing values were left out: the rest may not be typical")
-        if self.filled:
-            told.append(f"{self.filled} missing values were filled with medians, which weakens dependence")
-        return told
+#: Memory that reading takes at most, unless more is allowed.
+MEMORY = "1GiB"
 
 
 def read_table(
@@ -149,24 +45,41 @@ def read_table(
     min_columns: int = 2,
     drop_constant: bool = False,
     sep: str | None = None,
-    columns: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
+    decimal: str | None = None,
+    encoding: str | None = None,
+    na: str | Sequence[str] = (),
+    header: bool | None = None,
+    query: str | None = None,
+    columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
     missing: str = "error",
     categorical: str | Sequence[str] = (),
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, str | Sequence[str]] | None = None,
+    infer: bool = False,
+    merge: Mapping[str, Sequence[str]] | None = None,
+    groups: Any = None,
+    conditions: Any = None,
+    sample_weight: Any = None,
+    blocks: int | str | None = None,
+    memory: str | int = MEMORY,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Table:
     """Read a table: check it, and turn it into numbers with names.
 
-    Refused, with the column named: text, missing and infinite values, constant columns, duplicate or empty names,
-    masked values, and too few rows or columns. Booleans count as 0 and 1.
+    How a file is written is found out, and ``Table.notes`` say it: separator, encoding, decimal sign, comments, marks
+    for "missing", signs in numbers; totals, units, empty columns and row numbers in a file are left out. Refused, all
+    columns at once, with the bad cell and its row: text, missing and infinite values, constant columns; and duplicate
+    names of a frame, and too few rows or columns. Booleans count as 0 and 1, masked values as missing.
 
     Parameters
     ----------
     data : array of shape (rows, columns), data frame, path, or Table
-        Frames may come from pandas, Polars, pyarrow, Dask, xarray and whatever else narwhals knows. The ending of a
-        path must be registered: .csv, .tsv, .txt, .parquet, .feather, or see :func:`dagtune.tables.register_format`.
-        A Table comes back as it is, apart from what else is asked.
+        Frames may come from pandas, Polars, pyarrow, Dask, xarray, whatever else narwhals knows, or anything with the
+        Arrow C stream or ``__dataframe__``. A path is that of a text table, or .parquet, .feather, .xlsx, .json,
+        .jsonl, .dta, .sav, .sas7bdat, .sqlite, .duckdb, or see :func:`dagtune.tables.register_format`; perhaps
+        compressed (.gz, .zip, .xz, .zst, .bz2); "-" is standard input; a folder of Parquet files or a pattern such as
+        "data/*.parquet" is one table. A Table comes back as it is, apart from what else is asked.
     names : sequence of str, optional
         Names of the columns. Default: those of the data, or x0, x1, ... for an array.
     min_rows, min_columns : int
@@ -174,19 +87,50 @@ def read_table(
     drop_constant : bool
         Leave constant columns out instead of refusing them.
     sep : str, optional
-        What separates the columns of a text file, if not what its ending says.
-    columns, drop : sequence of str, optional
+        What separates the columns of a text file: one character, "tab" or "space". Default: found out, as are the next.
+    decimal : {".", ","}, optional
+        The decimal sign of a text file.
+    encoding : str, optional
+        The encoding of a text file, such as "latin-1".
+    na : str or sequence of str
+        Cells that mean "missing", besides empty ones, NA, ?, - and their like.
+    header : bool, optional
+        Whether the first row of a file holds the names.
+    query : str, optional
+        What to take from a file that holds several tables: SQL for a database, the name of a sheet or of a file in an
+        archive.
+    columns, drop : str or sequence of str, optional
         Which columns to use, and which to leave out; they keep the order of the table, and the others are not checked.
-    missing : {"error", "drop", "impute"}
-        What to do about missing values: refuse them, leave those rows out, or fill in the median of the column (the
-        most frequent category of a categorical one).
+    missing : {"error", "drop", "impute", "model"}
+        What to do about missing values: refuse them, leave those rows out, fill in the median of the column (the most
+        frequent category of a categorical one), or draw them from what the other columns tell, so that all rows stay.
+        The conditional learner then averages over several such draws; others take the first.
     categorical : str or sequence of str
         Columns of any type whose values are categories. They are coded 0, 1, ...
     kinds : mapping of str to str, optional
-        The kind of each column that is not continuous; ``categorical="sex"`` is short for
-        ``kinds={"sex": "categorical"}``.
+        The kind of columns, a name in :data:`dagtune.tables.KINDS`, or the levels of an ordinal one from low to high;
+        ``categorical="sex"`` is short for ``kinds={"sex": "categorical"}``.
+    infer : bool
+        Tell the kinds of the other columns from their values (:func:`dagtune.tables.infer_kind`), and so take text.
+        Otherwise they must be numbers, and are continuous.
+    merge : mapping of str to sequence of str, optional
+        Columns of 0 and 1 that are one variable, by its name: ``{"site": ["north", "south"]}`` gives a categorical
+        column "site" that says which of them is 1, or "none", in place of the first of them.
+    groups, conditions : str or array of shape (rows,), optional
+        What says where each row comes from, and under which condition of an experiment it was taken: the name of a
+        column, which is then no variable, or one label for each row.
+    sample_weight : str or array of shape (rows,), optional
+        How much each row counts: the name of a column, which is then no variable, or one number for each row. Rows of
+        weight 0 are left out.
+    blocks : int or "auto", optional
+        How many successive rows are drawn together when rows are resampled, because rows resemble the next.
+    memory : str or int
+        Memory that reading may take, such as "1GiB". Text, Parquet, Arrow datasets, memory maps, lazy Polars frames and
+        Dask collections that need more stay where they are: their rows are read again for each pass, in pieces.
+    checkpoint : str or path, optional
+        A folder in which such a table keeps what was computed, so that a second start goes on where the first ended.
     progress : callable, optional
-        Called with the share of a text file that was read.
+        Called with the share of the file that was read.
 
     Returns
     -------
@@ -209,53 +153,130 @@ def read_table(
     check_choice("treatment of missing values", missing, MISSING)
     if isinstance(data, Table):
         table = data if names is None else replace(data, names=check_names(names, count=data.width))
-        table = _selected(table, columns, drop)
-        table = _of_kinds(table, _asked_kinds(table.names, categorical, kinds))
+        table = _labelled(_selected(table, columns, drop), groups, conditions, sample_weight)
+        if merge and not set(merge) <= set(table.names):
+            return read_table(
+                table.to_frame(),
+                merge=merge,
+                kinds=_kept_kinds(table, merge) | dict(kinds or {}),
+                categorical=categorical,
+                infer=infer,
+                groups=None if table.groups is None else np.array(table.groups.names)[table.groups.codes],
+                conditions=None
+                if table.conditions is None
+                else np.array(table.conditions.names)[table.conditions.codes],
+                sample_weight=None if table.weights is None else table.weights.values,
+                blocks=blocks,
+            )
+        asked = asked_kinds(table.names, categorical, kinds)
+        if infer and not table.inferred:
+            known = {name: kind for name, kind in zip(table.names, table.kinds) if kind != PLAIN}
+            asked = {**inferred_kinds(table.to_frame(), table.names, {**known, **asked}), **asked}
+            table = replace(table, inferred=True)
+        table = _of_kinds(table, asked)
+        _refuse_too_few(table, min_rows, min_columns)
+        return _in_blocks(table, blocks)
+    raw: pd.DataFrame | np.ndarray
+    loaded: Loaded | None = None
+    options = ReadOptions.of(sep, decimal, encoding, na, header, query)
+    store = None if checkpoint is None else Store(checkpoint)
+    all_rows = {
+        "merge": merge,
+        "groups": groups,
+        "experiments": conditions,
+        "sample_weight": sample_weight,
+        "blocks": blocks,
+    }
+    whole = [
+        name for name, asked in all_rows.items() if asked is not None and not (isinstance(asked, dict) and not asked)
+    ]
+    whole += [f"missing={missing!r}"] if missing in ("impute", "model") else []
+    parts = open_parts(
+        data,
+        options=options,
+        columns=columns,
+        drop=drop,
+        memory=parse_memory(memory),
+        folder=None if store is None else store.folder,
+        whole=whole,
+        progress=progress,
+    )
+    if parts is not None and not isinstance(parts, pd.DataFrame):
+        refuse_pieces(whole)
+        wanted = Wanted(columns, drop, categorical, kinds, infer, missing, drop_constant)
+        if store is not None:
+            store.belongs_to("table", **fingerprint(data, parts), **asdict(wanted))
+        table = _streamed_table(streamed(parts, wanted, store, progress), infer)
+        table = table if names is None else replace(table, names=check_names(names, count=table.width))
         _refuse_too_few(table, min_rows, min_columns)
         return table
-    raw: pd.DataFrame | np.ndarray
-    if isinstance(data, (str, os.PathLike)):
-        raw = load_frame(data, sep=sep, columns=columns, drop=drop, progress=progress)
-        _refuse_unnamed(raw)
-        columns, drop = None, ()
+    if isinstance(parts, pd.DataFrame):
+        raw, columns, drop = parts, None, ()
+    elif isinstance(data, (str, os.PathLike)):
+        loaded = load_frame(data, options=options, columns=columns, drop=drop, progress=progress)
+        raw, columns, drop = loaded.frame, None, ()
     else:
         raw = _frame_or_array(data)
+    raw = plain_numbers(raw) if isinstance(raw, pd.DataFrame) else raw
     given = raw.columns if isinstance(raw, pd.DataFrame) else [f"x{j}" for j in range(raw.shape[1])]
     found = check_names(given if names is None else names, count=raw.shape[1])
     if columns is not None or drop:
         chosen = choose_positions(found, columns, drop)
         raw = raw.iloc[:, chosen] if isinstance(raw, pd.DataFrame) else raw[:, chosen]
         found = tuple(found[position] for position in chosen)
-    asked = _asked_kinds(found, categorical, kinds)
-    table = Table(MemoryRows(_numbers(raw, found, asked)), found, tuple(asked.get(name, PLAIN) for name in found))
+    raw, found = merged(raw, found, merge)
+    raw, found, group = pulled(raw, found, groups, "groups")
+    if group is not None and isinstance(conditions, str) and conditions == group.column:
+        condition: Labels | None = group  # every condition is a group of its own
+    else:
+        raw, found, condition = pulled(raw, found, conditions, "experiments")
+    raw, found, weights = pulled_weights(raw, found, sample_weight)
+    asked = asked_kinds(found, categorical, kinds)
+    raw = with_levels(raw, found, kinds)
+    troubles = Troubles(loaded, asked)
+    if infer:
+        asked |= inferred_kinds(raw, found, asked, troubles)
+    values, coded = numbers_of(raw, found, asked, troubles)
+    table = Table(
+        MemoryRows(values),
+        found,
+        tuple(asked.get(name, PLAIN) for name in found),
+        inferred=infer,
+        labels={name: each.labels for name, each in coded.items() if each.labels},
+        notes=(
+            *(() if loaded is None else loaded.said()),
+            *(each.note for each in coded.values() if each.note),
+        ),
+        groups=group,
+        conditions=condition,
+        weights=weights,
+    )
     _refuse_too_few(table, min_rows, min_columns)
+    if missing == "error":
+        troubles.about_gaps(table)
+    troubles.about_infinite(table)
+    if not drop_constant:
+        troubles.about_constant(table)
+    troubles.tell()
+    table = without_weightless(_in_blocks(table, blocks))
     table = _without_missing(table, missing, min_rows)
-    _refuse_missing(table)
+    _refuse_tiny(table)
     table = _without_constant(table, drop_constant)
     _refuse_too_few(table, min_rows, min_columns)
     return table
 
 
-def few_rows(count: int, width: int = 0, *, per_column: int = 0) -> bool:
-    """Whether a table has too few rows to learn reliably from.
-
-    Parameters
-    ----------
-    count, width : int
-        Number of rows and of columns.
-    per_column : int
-        How many rows each column needs, beyond the ``FEW_ROWS`` that any table needs.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> few_rows(100, 30), few_rows(100, 30, per_column=5)
-    (False, True)
-    """
-    return count < max(FEW_ROWS, per_column * width)
+def _streamed_table(found: Streamed, infer: bool) -> Table:
+    return Table(
+        found.rows,
+        found.names,
+        found.kinds,
+        dropped=found.dropped,
+        lost_rows=found.lost_rows,
+        inferred=infer,
+        labels=found.labels,
+        notes=tuple(found.notes),
+    )
 
 
 def check_vector_pair(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -300,31 +321,6 @@ def _frame_or_array(data: Any, *, vector: bool = False) -> pd.DataFrame | np.nda
     return array
 
 
-def _asked_kinds(
-    names: tuple[str, ...], categorical: str | Sequence[str], kinds: Mapping[str, str] | None
-) -> dict[str, str]:
-    """The kinds asked for, by name of the column."""
-    asked = dict.fromkeys(pick_names([categorical] if isinstance(categorical, str) else categorical, names), CATEGORIES)
-    for given, kind in (kinds or {}).items():
-        asked |= dict.fromkeys(pick_names([given], names), check_choice("kind of column", kind, KINDS))
-    return asked
-
-
-def _numbers(raw: pd.DataFrame | np.ndarray, names: tuple[str, ...], asked: Mapping[str, str]) -> np.ndarray:
-    """(rows, columns) float64 of a frame or an array, each column by its kind."""
-    if not asked and isinstance(raw, np.ndarray) and raw.dtype.kind not in "OUS":
-        if raw.dtype.kind not in "biuf":
-            raise InputError(f"data of type {raw.dtype} are not real numbers: convert them to float")
-        return np.ascontiguousarray(raw, dtype=np.float64)
-    frame = pd.DataFrame(raw)
-    if not asked and all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in set(frame.dtypes)):
-        return np.ascontiguousarray(frame.to_numpy(dtype=np.float64))  # at once: a column at a time takes 0.1 ms each
-    values = np.empty(frame.shape, dtype=np.float64, order="F")
-    for j, name in enumerate(names):
-        values[:, j] = KINDS[asked.get(name, PLAIN)].encode(frame.iloc[:, j], name)
-    return np.ascontiguousarray(values)
-
-
 def _selected(table: Table, columns: Sequence[str] | None, drop: Sequence[str]) -> Table:
     """The columns asked for, of a table that was read before."""
     if columns is None and not drop:
@@ -334,27 +330,66 @@ def _selected(table: Table, columns: Sequence[str] | None, drop: Sequence[str]) 
     return table.only(keep)
 
 
+def _labelled(table: Table, groups: Any, conditions: Any, sample_weight: Any) -> Table:
+    """Groups, conditions and weights of the rows of a table that was read before."""
+    for what, given in (("groups", groups), ("conditions", conditions)):
+        known = getattr(table, what)
+        if given is None or (known is not None and isinstance(given, str) and known.column == given):
+            continue
+        if known is not None and not isinstance(given, str) and len(given) != table.count:
+            continue  # the table was read with them, and has lost rows since
+        if isinstance(given, str) and table.groups is not None and table.groups.column == given:
+            table = replace(table, conditions=table.groups)
+            continue
+        option = "groups" if what == "groups" else "experiments"
+        _, left, found = pulled(table.values, table.names, given, option)
+        assert found is not None
+        if found.column in table.labels:
+            words = table.labels[found.column]
+            found = replace(found, names=tuple(words[int(float(name))] for name in found.names))
+        table = table.only(np.array([name in left for name in table.names]))
+        table = replace(table, groups=found) if what == "groups" else replace(table, conditions=found)
+    if sample_weight is None:
+        return table
+    if isinstance(sample_weight, str) and table.weights is not None and table.weights.column == sample_weight:
+        return table
+    if not table.rows.in_memory:
+        raise InputError("sample_weight needs all rows in memory, and this table is read in pieces: raise memory=")
+    _, left, weights = pulled_weights(table.values, table.names, sample_weight)
+    table = table.only(np.array([name in left for name in table.names]))
+    return without_weightless(replace(table, weights=weights))
+
+
+def _in_blocks(table: Table, blocks: int | str | None) -> Table:
+    """The table with the block of each row, unless it has them already."""
+    if blocks is None or table.blocks is not None:
+        return table
+    return replace(table, blocks=blocks_of(blocks, table.values, table.groups))
+
+
+def _kept_kinds(table: Table, merge: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The kinds of the columns that are not merged."""
+    gone = {name for names in merge.values() for name in names}
+    return {name: kind for name, kind in zip(table.names, table.kinds) if name not in gone}
+
+
 def _of_kinds(table: Table, asked: Mapping[str, str]) -> Table:
-    """The kinds asked for, of a table that was read before: continuous columns can still become another kind."""
+    """The kinds asked for, of a table that was read before: amounts can still become another kind."""
     new = {name: kind for name, kind in asked.items() if kind != table.kinds[table.names.index(name)]}
     if not new:
         return table
-    values, kinds = table.values.copy(), list(table.kinds)
+    values, kinds, labels, notes = table.values.copy(), list(table.kinds), dict(table.labels), list(table.notes)
     for name, kind in new.items():
         j = table.names.index(name)
-        if kinds[j] != PLAIN:
+        if not table.quantitative[j]:
             raise InputError(f"column {name!r} was read as {kinds[j]}, not as {kind}: read the data again")
-        values[:, j], kinds[j] = KINDS[kind].encode(pd.Series(values[:, j]), name), kind
-    return replace(table.with_values(values), kinds=tuple(kinds))
-
-
-def _refuse_unnamed(frame: pd.DataFrame) -> None:
-    """Refuse a column of a file whose name is empty."""
-    for position, name in enumerate(frame.columns):
-        if not str(name).strip():
-            raise InputError(
-                f"column {position + 1} has no name (row numbers, perhaps?): name it in the file, or pass drop={name!r}"
-            )
+        coded = KINDS[kind].read(pd.Series(values[:, j]), name)
+        values[:, j], kinds[j] = coded.values, kind
+        if coded.labels:
+            labels[name] = coded.labels
+        if coded.note:
+            notes.append(coded.note)
+    return replace(table.with_values(values), kinds=tuple(kinds), labels=labels, notes=tuple(notes))
 
 
 def _refuse_too_few(table: Table, min_rows: int, min_columns: int) -> None:
@@ -367,23 +402,18 @@ def _refuse_too_few(table: Table, min_rows: int, min_columns: int) -> None:
             )
 
 
-def _refuse_missing(table: Table) -> None:
-    """Refuse missing and infinite values."""
+#: Columns whose largest number is smaller than this lose digits: 1e-310 has two digits less than 1e-300.
+_TINIEST = 1e-300
+
+
+def _refuse_tiny(table: Table) -> None:
+    """Refuse columns of numbers so small that nothing can be computed with them."""
     values = table.values
-    with np.errstate(over="ignore"):
-        if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
-            return
-    for what, bad, cure in (
-        ("missing (NaN)", np.isnan(values), "drop those rows, or fill the values in (missing='drop' or 'impute')"),
-        ("infinite", np.isinf(values), "clip or drop those values"),
-    ):
-        columns = bad.any(axis=0)
-        if columns.any():  # a sum can overflow without any value being infinite
-            j = int(np.argmax(columns))
-            raise InputError(
-                f"column {table.names[j]!r} has {bad[:, j].sum()} {what} of {len(values)} values, the first in row "
-                f"{int(np.argmax(bad[:, j]))}{_and_more(columns)}: {cure}"
-            )
+    largest = np.maximum(values.max(axis=0), -values.min(axis=0)) if len(values) else np.ones(table.width)
+    tiny = (largest > 0) & (largest < _TINIEST)
+    if tiny.any():
+        j = int(np.argmax(tiny))
+        raise InputError(f"column {table.names[j]!r} has no number above {largest[j]:.1g}: rescale it")
 
 
 def _without_missing(table: Table, missing: str, min_rows: int) -> Table:
@@ -394,46 +424,26 @@ def _without_missing(table: Table, missing: str, min_rows: int) -> Table:
     gone = np.isnan(values)
     if gone.all(axis=0).any():
         raise InputError(f"column {table.names[int(np.argmax(gone.all(axis=0)))]!r} has no values at all: drop it")
+    table = replace(table, gaps=look_at_gaps(gone, values, table.names))
     if missing == "drop":
         kept = ~gone.any(axis=1)
         if kept.sum() < min_rows:
             raise InputError(
-                f"{kept.sum()} of {len(values)} rows have no missing value: use missing='impute', or drop the columns "
+                f"{kept.sum()} of {len(values)} rows have no missing value: use missing='model', or drop the columns "
                 f"with most of them ({table.names[int(gone.sum(axis=0).argmax())]!r} first)"
             )
         return replace(table.take(np.flatnonzero(kept)), lost_rows=int((~kept).sum()))
+    if missing == "model":
+        first = next(completed(values, table.kinds, np.random.default_rng(0), 1))
+        return replace(table.with_values(first), gone=gone)
     typical = [KINDS[kind].typical(values[~gone[:, j], j]) for j, kind in enumerate(table.kinds)]
     return replace(table.with_values(np.where(gone, typical, values)), filled=int(gone.sum()))
 
 
 def _without_constant(table: Table, drop_constant: bool) -> Table:
-    """The table without its constant columns; they are refused unless the user wants them dropped."""
+    """The table without its constant columns, if the user wants them dropped."""
     values = table.values
     constant = values.max(axis=0) == values.min(axis=0)
-    if not constant.any():
+    if not drop_constant or not constant.any():
         return table
-    if not drop_constant:
-        first = int(np.argmax(constant))
-        raise InputError(
-            f"column {table.names[first]!r} is constant ({values[0, first]:g} in all {len(values)} rows)"
-            f"{_and_more(constant)}: drop it, or pass drop_constant=True"
-        )
-    return replace(table.only(~constant), dropped=_where(table.names, constant))
-
-
-def _recoded(values: np.ndarray, quantitative: np.ndarray) -> np.ndarray:
-    """The values with codes of categories numbered anew from 0, where some are not there any more."""
-    for j in np.flatnonzero(~quantitative):
-        codes = values[:, j]
-        known = ~np.isnan(codes)
-        codes[known] = np.unique(codes[known], return_inverse=True)[1]
-    return values
-
-
-def _and_more(columns: np.ndarray) -> str:
-    others = int(columns.sum()) - 1
-    return f" (and so {'is' if others == 1 else 'are'} {others} more)" if others else ""
-
-
-def _where(words: tuple[str, ...], flags: np.ndarray) -> tuple[str, ...]:
-    return tuple(word for word, flag in zip(words, flags) if flag)
+    return replace(table.only(~constant), dropped=where(table.names, constant))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dagtune.experiments import Record, read_results
+from dagtune.experiments.store import check_complete
 from dagtune.files import write_whole
 from dagtune.report.reproduction.numbers import Numbers
 from dagtune.report.reproduction.page import Block, Figure, Heading, Text, to_html, to_markdown
@@ -57,7 +58,9 @@ def reproduction_pages(records: Sequence[Record]) -> Pages:
 
 def write_reproduction(folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> list[Path]:
     """Write the pages of a folder's results next to them, or into ``out``; returns the paths."""
-    pages = reproduction_pages(read_results(folder))
+    records = read_results(folder)
+    check_complete(records)
+    pages = reproduction_pages(records)
     source = Path(folder)
     target = Path(out) if out is not None else source if source.is_dir() else source.parent
     target.mkdir(parents=True, exist_ok=True)

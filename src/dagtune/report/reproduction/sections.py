@@ -78,6 +78,8 @@ def _views(experiment: Experiment, numbers: Numbers) -> list[tuple[str, bool]]:
 def _view(experiment: Experiment, numbers: Numbers, recipe: str, standardized: bool) -> list[Block]:
     if experiment.phases:
         return [_phases(experiment, numbers, recipe, standardized)]
+    if experiment.told:
+        return [_told(experiment, numbers, standardized)]
     if experiment.real:
         return [_real(experiment, numbers, standardized)]
     blocks: list[Block] = []
@@ -166,6 +168,26 @@ def _real(experiment: Experiment, numbers: Numbers, standardized: bool) -> Table
         rows.append(row)
     columns = ["Sachs SID", "Sachs AuPR", "Sachs edges", "house edges"]
     return Table(["method", *(f"{c} {w}" for c in columns for w in ("published", "ours"))], rows)
+
+
+#: What is shown beside methods that are told the conditions: the same without, another method, and chance.
+_POOLED = ("conditional", "conditional-order", "cam", "random-complete", "empty")
+
+
+def _told(experiment: Experiment, numbers: Numbers, standardized: bool) -> Table:
+    """Methods that are told the conditions of the rows, and below them methods that see all rows as alike."""
+    (nodes,), (model,) = experiment.sizes, experiment.models
+    rows = []
+    for name, methods, how in (
+        (experiment.name, every_row(), "told the conditions"),
+        ("table-real", _POOLED, "rows pooled"),
+    ):
+        setting = Setting(name, model, nodes, NO_RECIPE, standardized)
+        for method in methods:
+            if numbers.has_method(name, method):
+                found = (str(numbers.of(setting, method, metric)) for metric in ("sid", "f1", "edges"))
+                rows.append([label_of(method), how, *found])
+    return Table(["method", "rows", "SID", "F1", "edges"], rows)
 
 
 def all_numbers(judged: Sequence[Verdict], numbers: Numbers) -> list[Block]:

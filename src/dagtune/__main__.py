@@ -1,0 +1,8 @@
+"""`python -m dagtune`: the command, where it is not on the path."""
+
+import sys
+
+from dagtune.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

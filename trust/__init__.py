@@ -1,0 +1,1 @@
+"""Programs that try to break dagtune: mutants of its source, fuzzed commands and files, kills; see docs/promises.md."""

@@ -1,0 +1,430 @@
+"""Mutation testing: does a test fail when the source is a little wrong? ``python -m trust.mutants [package ...]``.
+
+100 mutants a package are drawn with a stated seed. Each runs in a forked process, in which the mutated module is
+imported in place of the file (nothing is written to ``src/``), against the tests that reach the mutated function, the
+quickest first, until one fails. Which tests reach a function is measured once with a profiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.abc
+import importlib.util
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from trust.operators import Mutant, mutants_of
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "dagtune"
+RESULTS = ROOT / "trust" / "results"
+SEED = 19
+COUNT = 100
+#: Seconds of tests for each mutant (as measured without a mutant), and the longest test that is used.
+BUDGET, LONGEST = 45.0, 15.0
+#: Folders and modules of each package, as the issue names them.
+PACKAGES = {
+    "conditional": ["conditional"],
+    "ot": ["ot"],
+    "engine": ["engine"],
+    "metrics": ["metrics"],
+    "knowledge": ["knowledge"],
+    "validation": ["validation.py"],
+    "result": ["result"],
+}
+#: Tests that look at the source itself, or start programs that import the file on the disk.
+NOT_USED = (
+    "test_architecture.py",
+    "test_browser_decisions.py",
+    "test_browser_graph.py",
+    "test_browser_look.py",
+    "test_browser_tables.py",
+    "test_compiled.py",
+    "test_reproduction.py",
+    "test_cli_program.py",
+)
+PRELOADED = [
+    "numpy",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.interpolate",
+    "scipy.sparse",
+    "pandas",
+    "sklearn.base",
+    "sklearn.utils.validation",
+    "sklearn.metrics",
+    "numba",
+    "networkx",
+    "joblib",
+    "matplotlib.pyplot",
+    "pyarrow.parquet",
+    "polars",
+    "narwhals",
+    "hypothesis",
+    "pytest",
+    "typer",
+    "rich.console",
+    "gadjid",
+    "xarray",
+    "typer.testing",
+]
+
+
+def files_of(package: str) -> list[Path]:
+    """The modules of a package."""
+    homes = [SOURCE / name for name in PACKAGES[package]]
+    return sorted(path for home in homes for path in ([home] if home.is_file() else home.rglob("*.py")))
+
+
+def drawn(package: str, count: int = COUNT, seed: int = SEED, only: str = "") -> list[Mutant]:
+    """``count`` mutants of a package, drawn with the seed; all that there are if there are no more."""
+    everything = [
+        mutant
+        for path in files_of(package)
+        for mutant in mutants_of(str(path.relative_to(SOURCE)), path.read_text(encoding="utf-8"))
+        if only in mutant.key
+    ]
+    if len(everything) <= count:
+        return everything
+    chosen = random.Random(f"{seed} {package}").sample(range(len(everything)), count)
+    return [everything[k] for k in sorted(chosen)]
+
+
+# --- which tests reach which function --------------------------------------------------------------------------------
+
+
+class Recorder:
+    """A pytest plugin that notes for each test how long it takes and which functions of dagtune it enters."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, dict[str, Any]] = {}
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        self.began = time.perf_counter()
+        self.entered: set[Any] = set()
+        entered = self.entered
+
+        def note(frame: Any, event: str, _: Any) -> None:
+            if event == "call":
+                entered.add(frame.f_code)
+
+        import threading
+
+        threading.setprofile(note)
+        sys.setprofile(note)
+
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        sys.setprofile(None)
+        home = str(SOURCE) + os.sep
+        functions = sorted(
+            {
+                f"{code.co_filename.removeprefix(home)} {name}"
+                for code in self.entered
+                if code.co_filename.startswith(home)
+                for name in code.co_qualname.replace(".<locals>", "").split(".<")[:1]
+            }
+        )
+        seconds = time.perf_counter() - self.began
+        self.found[item.nodeid] = {
+            "seconds": round(seconds, 3),
+            "functions": functions,
+            "uses": sorted(_names_used(item)),
+        }
+
+
+def _names_used(item: Any) -> set[str]:
+    """Names that a test function reads: it may call compiled functions itself, which no profiler sees."""
+    code = getattr(getattr(item, "function", None), "__code__", None)
+    return set() if code is None else _all_names(code)
+
+
+def _all_names(code: Any) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if hasattr(constant, "co_names"):
+            names |= _all_names(constant)
+    return names
+
+
+def measure(out: Path, tests: list[str]) -> None:
+    """Run the tests under the profiler, and write what they reach."""
+    import pytest
+
+    recorder = Recorder()
+    pytest.main(["-q", "-p", "no:cacheprovider", *tests], plugins=[recorder])
+    out.write_text(json.dumps(recorder.found))
+
+
+def reach(stale: bool) -> dict[str, dict[str, Any]]:
+    """What each test reaches, measured a file at a time and kept in a folder until ``--measure`` asks for it anew."""
+    kept = Path(os.environ.get("MUTANTS_CACHE", ROOT / ".mutants"))
+    kept.mkdir(exist_ok=True)
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((ROOT / "tests").glob("test_*.py")):
+        if path.name in NOT_USED:
+            continue
+        out = kept / f"{path.stem}.json"
+        if stale or not out.exists() or out.stat().st_mtime < path.stat().st_mtime:
+            print(f"measuring {path.name}", flush=True)
+            code = f"from trust.mutants import Path, measure; measure(Path({str(out)!r}), [{str(path)!r}])"
+            subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
+        if out.exists():
+            found |= json.loads(out.read_text())
+    return found
+
+
+def tests_for(mutant: Mutant, reached: dict[str, dict[str, Any]], referring: dict[str, set[str]]) -> list[str]:
+    """Tests that reach a mutant, quickest first, within the budget."""
+    wanted, names = {f"{mutant.path} {mutant.function}"}, set()
+    if mutant.function in referring["compiled"] or not mutant.function or mutant.function in referring["classes"]:
+        names = {mutant.function.split(".")[-1]} if mutant.function else _assigned(mutant)
+        for _ in range(6):  # through compiled callers up to the functions that a profiler sees
+            callers = {function for function, used in referring["uses"].items() if used & names}
+            wanted |= callers
+            more = {f.split()[-1].split(".")[-1] for f in callers if f.split()[-1] in referring["compiled"]}
+            if more <= names:
+                break
+            names |= more
+    parts = mutant.function.split(".")
+    wanted |= {f"{mutant.path} {'.'.join(parts[:k])}" for k in range(1, len(parts) + 1)}
+    hits = [
+        (entry["seconds"], test)
+        for test, entry in reached.items()
+        if entry["seconds"] <= LONGEST and (wanted & set(entry["functions"]) or names & set(entry["uses"]))
+    ]
+    chosen, spent = [], 0.0
+    for seconds, test in sorted(hits):
+        if spent + seconds <= BUDGET:
+            chosen.append(test)
+            spent += seconds
+    return chosen
+
+
+def _assigned(mutant: Mutant) -> set[str]:
+    """The name that the mutated statement of a module's top assigns."""
+    import ast
+
+    lines = (SOURCE / mutant.path).read_text(encoding="utf-8")
+    for node in ast.parse(lines).body:
+        if node.lineno <= mutant.line <= (node.end_lineno or node.lineno):
+            return {
+                each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+            }
+    return set()
+
+
+def references() -> dict[str, Any]:
+    """Which names every function of dagtune reads, which functions are compiled, and what is a class."""
+    import ast
+
+    uses: dict[str, set[str]] = {}
+    compiled: set[str] = set()
+    classes: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        where = str(path.relative_to(SOURCE))
+
+        def visit(node: Any, name: str, where: str = where) -> None:
+            for child in ast.iter_child_nodes(node):
+                inner = name
+                if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                    inner = f"{name}.{child.name}" if name else child.name
+                    if any("compiled" in ast.unparse(each) for each in child.decorator_list):
+                        compiled.add(inner)
+                    if isinstance(child, ast.ClassDef):
+                        classes.add(inner)
+                    else:
+                        read = {n.id for n in ast.walk(child) if isinstance(n, ast.Name)}
+                        uses[f"{where} {inner}"] = read | {
+                            n.attr for n in ast.walk(child) if isinstance(n, ast.Attribute)
+                        }
+                visit(child, inner)
+
+        visit(ast.parse(path.read_text(encoding="utf-8")), "")
+    return {"uses": uses, "compiled": compiled, "classes": classes}
+
+
+# --- one mutant ------------------------------------------------------------------------------------------------------
+
+
+class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
+    """Imports one module from the mutated text."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        parts = Path(mutant.path).with_suffix("").parts
+        self._name = ".".join(["dagtune", *(part for part in parts if part != "__init__")])
+        self._path, self._source = str(SOURCE / mutant.path), mutant.source
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != self._name:
+            return None
+        package = self._path.endswith("__init__.py")
+        return importlib.util.spec_from_file_location(
+            name,
+            self._path,
+            loader=self,
+            submodule_search_locations=[str(Path(self._path).parent)] if package else None,
+        )
+
+    def get_filename(self, name: str) -> str:
+        return self._path
+
+    def get_data(self, path: str) -> bytes:
+        return self._source.encode()
+
+
+def _with_callers(mutant: Mutant, referring: dict[str, Any]) -> set[str]:
+    """The mutated function, and all compiled ones that call it."""
+    names = {mutant.function.split(".")[-1]} if mutant.function else _assigned(mutant)
+    while True:
+        more = {
+            function.split()[-1].split(".")[-1]
+            for function, used in referring["uses"].items()
+            if function.split()[-1] in referring["compiled"] and used & names
+        }
+        if more <= names:
+            return names
+        names |= more
+
+
+def _forget_compiled(mutant: Mutant, referring: dict[str, Any]) -> None:
+    """Let the mutated function, and all compiled ones that call it, be compiled anew and not be kept."""
+    from numba.core.caching import NullCache
+
+    names = _with_callers(mutant, referring)
+    for module in [each for name, each in sys.modules.items() if name.startswith("dagtune")]:
+        for value in list(vars(module).values()):
+            if hasattr(value, "py_func") and value.py_func.__name__ in names:
+                value._cache = NullCache()
+
+
+def _leave_to_python(names: set[str]) -> None:
+    """Do not compile functions of these names: Python runs them, which is quick enough where they only call others."""
+    import dagtune.compiled as module
+
+    plain = module.compiled
+
+    def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
+        if function is None:
+            return lambda given: compiled(given, fastmath=fastmath)
+        return function if function.__name__ in names else plain(function, fastmath=fastmath)
+
+    module.compiled = compiled  # type: ignore[assignment]
+
+
+def child(
+    mutant: Mutant, tests: list[str], referring: dict[str, Any], whole: bool = True, interpreted: bool = False
+) -> None:
+    """Import the mutant and run the tests; the exit code says whether one failed.
+
+    ``whole``: all modules are imported first, so that one that can't be imported is noticed. ``interpreted``: Python
+    runs the mutated function and its callers.
+    """
+    os.setpgid(0, 0)
+    quiet = os.open(os.environ.get("MUTANTS_LOG", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (12 * 2**30, 12 * 2**30))
+    sys.meta_path.insert(0, _Mutated(mutant))
+    try:
+        import pkgutil
+
+        if interpreted:
+            _leave_to_python(_with_callers(mutant, referring))
+        import dagtune
+
+        for found in pkgutil.walk_packages(dagtune.__path__, "dagtune."):
+            home = found.name.startswith("dagtune.conditional")
+            if (whole or home) and not any(word in found.name for word in ("gumbel", "notears_mlp", "adapters")):
+                importlib.import_module(found.name)
+        if not interpreted and (mutant.function in referring["compiled"] or not mutant.function):
+            _forget_compiled(mutant, referring)
+        import pytest
+
+        code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *tests]))
+    except BaseException:
+        code = 1
+    os._exit(0 if code == 0 else 1)
+
+
+def try_one(mutant: Mutant, reached: dict[str, Any], referring: dict[str, Any]) -> dict[str, Any]:
+    """Whether the tests notice a mutant."""
+    tests = tests_for(mutant, reached, referring)
+    began = time.perf_counter()
+    if not tests:
+        fate = "survived"
+    else:
+        pid = os.fork()
+        if pid == 0:
+            child(mutant, tests, referring)
+        fate = awaited(pid, 240.0)
+    return {
+        "key": mutant.key,
+        "line": mutant.line,
+        "fate": fate,
+        "tests": len(tests),
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+
+
+def awaited(pid: int, patience: float) -> str:
+    """Whether the child ended well (the mutant survived); one that never ends counts as killed."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return "survived" if status == 0 else "killed"
+        time.sleep(0.02)
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return "killed"  # it never ended: a timeout counts as noticed
+
+
+def main() -> None:
+    """Draw and try the mutants of the packages named, or of all; write what became of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("packages", nargs="*", default=list(PACKAGES))
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--only", default="", help="mutants whose key contains this")
+    parser.add_argument("--again", action="store_true", help="try only those that survived last time")
+    parser.add_argument("--measure", action="store_true", help="measure anew which tests reach what")
+    given = parser.parse_args()
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", "/tmp/hypothesis-mutants")
+    reached, referring = reach(given.measure), references()
+    for name in PRELOADED:
+        importlib.import_module(name)
+    RESULTS.mkdir(exist_ok=True)
+    for package in given.packages:
+        out = RESULTS / f"mutants-{package}.json"
+        mutants = drawn(package, given.count, given.seed, given.only)
+        before = json.loads(out.read_text())["mutants"] if given.again and out.exists() else []
+        known = {entry["key"]: entry for entry in before if entry["fate"] == "killed"}
+        results = []
+        for mutant in mutants:
+            entry = known.get(mutant.key) or try_one(mutant, reached, referring)
+            results.append(entry)
+            if entry["fate"] != "killed":
+                print(f"{entry['fate']}: {entry['key']} (line {entry['line']}, {entry['tests']} tests)", flush=True)
+        killed = sum(entry["fate"] == "killed" for entry in results)
+        print(f"{package}: {killed} of {len(results)} killed", flush=True)
+        if not given.only:
+            commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+            told = {"date": str(date.today()), "commit": commit.stdout.strip(), "seed": given.seed, "mutants": results}
+            out.write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
