@@ -22,6 +22,9 @@ from dagtune.validation import InputError
 
 __all__ = ["learn_npvar"]
 
+#: Residual variances of the columns within this share of their variance are one, whatever the last digits say.
+_SAME = 1e-9
+
 #: mgcv divides a penalty by its 1-norm, 16 for second differences, times that of the design's rows squared, 1.
 _MGCV_SCALE = 16.0
 
@@ -39,11 +42,12 @@ def learn_npvar(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Learned:
-    """NPVAR with the defaults of the authors' code; nothing is drawn from ``rng``.
+    """NPVAR with the defaults of the authors' code.
 
     Parameters
     ----------
     X : array (n, d), DataFrame, or path of a table
+    rng : draws the next variable where several have the smallest variance, as all standardised columns have at first
     smoothing : ``sp`` of the authors' ``s(x, bs = "ps", sp = 0.6)``: ten B-splines a variable, second differences,
         smoothing fixed
     eta : None takes one variable at a time (the authors' default); a number takes all whose conditional variance is
@@ -64,7 +68,7 @@ def learn_npvar(
     with one_blas_thread():
         gram = measure_gram(table.values, P_SPLINE)
         theta = smoothing / _MGCV_SCALE / n
-        layers = _find_layers(gram, theta, at_most, eta, mustnt, precedence(must, mustnt), clock)
+        layers = _find_layers(gram, theta, at_most, eta, mustnt, precedence(must, mustnt), clock, rng)
         order = np.concatenate(layers)
         graph = np.zeros((d, d), dtype=bool)
         for position, (child, found) in enumerate(_regressions(gram, theta, at_most, order, mustnt)):
@@ -101,8 +105,10 @@ def _find_layers(
     forbidden: np.ndarray,
     before: np.ndarray,
     clock: Clock,
+    rng: Any,
 ) -> list[np.ndarray]:
     """Algorithm 1: repeatedly the columns whose variance given all chosen ones is smallest."""
+    turns = np.random.default_rng(rng).permutation(gram.width)
     left = np.ones(gram.width, dtype=bool)
     growing = Growing(gram, theta, at_most)
     layers = []
@@ -111,8 +117,8 @@ def _find_layers(
         variances = _conditional_variances(growing, forbidden, left)
         ready = left & ~before[left].any(axis=0)
         least = variances[ready].min()
-        chosen = np.flatnonzero(ready & (variances <= least + (eta or 0.0)))
-        chosen = chosen if eta is not None else chosen[:1]
+        chosen = np.flatnonzero(ready & (variances <= least + (eta or 0.0) + _SAME * gram.scale**2))
+        chosen = chosen if eta is not None else chosen[[turns[chosen].argmin()]]
         layers.append(chosen)
         left[chosen] = False
         for column in chosen:
