@@ -23,7 +23,8 @@ from dagtune.conditional.design import SCALES, measure
 from dagtune.conditional.mechanisms import additive, fitted, functions, joint, kernel
 from dagtune.conditional.noise import link, shaped, spread
 from dagtune.conditional.numbers import NEGLIGIBLE, SPREAD_BENDS
-from dagtune.conditional.problem import Offer, Problem, Shares
+from dagtune.conditional.problem import Offer, Shares
+from dagtune.conditional.score import posed
 
 NEVER = -1e299
 ALL = Offer()
@@ -52,7 +53,7 @@ KINDS = ["continuous", "continuous", "categorical", "continuous", "continuous"]
 def problem_of(X, offer=ALL, scales=SCALES, joint=True):
     design = measure(X, KINDS, scales)
     design.targets.joint[:] = joint
-    return Problem(design.sums, design.rows, design.targets, offer, design.discrete)
+    return posed(design, offer)
 
 
 def cells_of(problem, child, S):

@@ -106,3 +106,24 @@ def test_constants_in_compiled_functions_come_from_files_the_cache_watches():
 
 def _name(decorator):
     return getattr(decorator.func if isinstance(decorator, ast.Call) else decorator, "id", "")
+
+
+def test_a_function_is_called_by_its_address_and_only_if_it_was_brought_along(tmp_path):
+    from dagtune.compiled import address_of, compiled, far_call
+
+    @compiled
+    def twice(x):
+        if x < 0:
+            raise ValueError("negative")
+        return 2.0 * x
+
+    @compiled
+    def through(address, x):
+        return far_call(address, 0.0, (x,))
+
+    address = address_of(twice, 1.5)
+    assert through(address, 1.5) == 3.0
+    with pytest.raises(ValueError, match="negative"):
+        through(address, -1.0)
+    with pytest.raises(RuntimeError, match="did not bring along"):
+        through(0, 1.5)

@@ -10,7 +10,8 @@ from dagtune.conditional.columns import OWN, SCORES, Column, fit_normal_scores
 from dagtune.conditional.design import SCALES, measure, row_margin
 from dagtune.conditional.mechanisms import BENDS, FIRST, LINES, additive
 from dagtune.conditional.numbers import FUNCTIONS, LANDMARKS, ROWS
-from dagtune.conditional.problem import Offer, Problem
+from dagtune.conditional.problem import Offer
+from dagtune.conditional.score import posed
 
 
 def table(n=400, seed=0):
@@ -162,6 +163,6 @@ def test_compiled_functions_see_one_type_whatever_the_kinds(kind):
         (np.column_stack([numbers, values]), ["continuous"] * 2 + [kind] * 2),
     ):
         design = measure(X, kinds)
-        problem = Problem(design.sums, design.rows, design.targets, Offer(), design.discrete)
+        problem = posed(design, Offer())
         types.add(str(numba.typeof(problem)))
     assert len(types) == 1

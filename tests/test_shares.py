@@ -6,8 +6,8 @@ from scipy import special
 
 from dagtune.conditional.cells import JOINT
 from dagtune.conditional.design import measure
-from dagtune.conditional.problem import EVEN, Offer, Problem, Shares
-from dagtune.conditional.score import Score
+from dagtune.conditional.problem import EVEN, Offer, Shares
+from dagtune.conditional.score import Score, posed
 from dagtune.conditional.shares import UNEVENLY, learned, lost, raw
 
 SHARES = Shares(np.array([0.31, 0.23, 0.19, 0.16, 0.11]), np.array([0.5, 0.2, 0.3]), np.array([0.7, 0.3]))
@@ -114,6 +114,6 @@ def test_heavy_tails_of_all_variables_are_learned():
 
 def test_a_problem_without_shares_of_its_own_has_even_ones():
     design = measure(np.random.default_rng(0).normal(size=(50, 2)))
-    problem = Problem(design.sums, design.rows, design.targets, Offer(), design.discrete)
+    problem = posed(design, Offer())
     assert problem.shares is EVEN
     assert JOINT == 9

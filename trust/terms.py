@@ -231,14 +231,14 @@ TERMS: list[Term] = [
     *_of(
         "cells.py",
         CELLS,
-        ("cells: prior dropped", "_evidence", "mine[k] + prior[k] + targets", "mine[k] + targets"),
+        ("cells: prior dropped", "one_evidence", "mine[k] + prior[k] + targets", "mine[k] + targets"),
         ("cells: prior of the mechanism", "log_shares", "shares.mechanism[g] * shares", "0.2 * shares"),
         ("cells: prior of the distribution", "log_shares", "] * shares.distribution[k]", "] / 3"),
         ("scale: prior dropped", "log_shares", "np.log(found[k]) + scale", "np.log(found[k])"),
-        ("scale: Jacobian dropped", "_evidence", " + targets.jacobian[t], _NEVER", ", _NEVER"),
+        ("scale: Jacobian dropped", "one_evidence", " + targets.jacobian[t], _NEVER", ", _NEVER"),
         (
             "scale: the own scale's share of the units",
-            "_evidence",
+            "one_evidence",
             "free += np.exp(values[t - first] - value)",
             "free += 0.5 * np.exp(values[t - first] - value)",
         ),
@@ -272,7 +272,7 @@ TERMS: list[Term] = [
     *_of(
         "cells.py",
         DISCRETE,
-        ("other kinds: sum over cells", "_of_other_kind", "value = log_mean(mine, count)", "value = log_mean(mine, 1)"),
+        ("other kinds: sum over cells", "of_other_kind", "value = log_mean(mine, count)", "value = log_mean(mine, 1)"),
     ),
     *_of(
         "columns.py",
@@ -418,7 +418,7 @@ TERMS: list[Term] = [
         ("resamples: the noise variance", "of_rows", "margin[t] - constant - 0.5", "margin[t] - 0.5"),
         ("resamples: squares not halved", "of_rows", "- 0.5 * (e[t] - mean) ** 2", "- (e[t] - mean) ** 2"),
         ("resamples: density of the column", "of_rows", "margin[t] - constant", "0.0 - constant"),
-        ("resamples: weights", "_evidence", "np.dot(problem.rows.weights, likely)", "likely.sum()"),
+        ("resamples: weights", "one_evidence", "np.dot(problem.rows.weights, likely)", "likely.sum()"),
     ),
     *_of(
         "shares.py",

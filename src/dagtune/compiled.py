@@ -4,6 +4,10 @@ numba keeps machine code on disk as long as the file of the *decorated* function
 every function it calls and every constant it reads, in whatever file they stand. :func:`compiled` therefore adds to the
 version that numba writes into its cache a digest of all files of the package that hold compiled functions or what they
 read: change one, and all are compiled anew. The version is compared before anything else of a cache is read.
+
+A compiled function holds the machine code of all it calls, optimised once more with it: a tower of ten calls compiles
+its lowest floor ten times. :func:`far_call` calls a function by its address instead, which the data bring along: the
+caller is compiled without it, and what is never called is never compiled.
 """
 
 from __future__ import annotations
@@ -17,10 +21,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
-from numba import njit
-from numba.core import event
+from numba import njit, typeof
+from numba.core import cgutils, event, imputils
+from numba.extending import intrinsic
 
-__all__ = ["compilation_heard", "compiled", "watched"]
+__all__ = ["address_of", "compilation_heard", "compiled", "far_call", "watched"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,10 +38,10 @@ def compiled(function: Function) -> Function: ...
 
 
 @overload
-def compiled(*, fastmath: bool) -> Callable[[Function], Function]: ...
+def compiled(*, fastmath: bool = ..., inner: bool = ...) -> Callable[[Function], Function]: ...
 
 
-def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
+def compiled(function: Any = None, *, fastmath: bool = False, inner: bool = False) -> Any:
     """Compile a function on its first call, keep the result on disk, and let other threads run meanwhile.
 
     Parameters
@@ -45,6 +50,8 @@ def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
         A function that numba can compile. It may call other functions decorated so, and read numbers of their files.
     fastmath : bool, default False
         Allow floating-point operations to be rearranged: faster sums, but their last digits depend on the compiler.
+    inner : bool, default False
+        Only compiled functions call it: less to compile, and Python can't.
 
     Returns
     -------
@@ -52,13 +59,14 @@ def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
         The function with the same signature.
     """
     if function is None:
-        return partial(_compile, fastmath=fastmath)
-    return _compile(function, fastmath=fastmath)
+        return partial(_compile, fastmath=fastmath, inner=inner)
+    return _compile(function, fastmath=fastmath, inner=inner)
 
 
-def _compile(function: Function, *, fastmath: bool) -> Function:
+def _compile(function: Function, *, fastmath: bool, inner: bool) -> Function:
     _ours.add(function)
-    dispatcher = cast(Function, njit(cache=True, nogil=True, fastmath=fastmath)(function))
+    how: dict[str, Any] = {"fastmath": fastmath, "no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
+    dispatcher = cast(Function, njit(cache=True, nogil=True, **how)(function))
     package = sys.modules.get(function.__module__.partition(".")[0])
     file = getattr(package, "__file__", None)
     # The version is internal to numba. Without it the cache is numba's own: right until a called function changes.
@@ -66,6 +74,42 @@ def _compile(function: Function, *, fastmath: bool) -> Function:
     if file is not None and hasattr(kept, "_version"):
         kept._version = f"{kept._version} {_digest(Path(file))}"
     return dispatcher
+
+
+def address_of(function: Any, *arguments: Any) -> int:
+    """Where the machine code of a compiled function is for arguments of these types; compiled if it is not yet.
+
+    Parameters
+    ----------
+    function : callable
+        Decorated with :func:`compiled`.
+    *arguments
+        Values of the types with which it will be called.
+
+    Returns
+    -------
+    int
+        Means nothing in another process.
+    """
+    types = tuple(typeof(argument) for argument in arguments)
+    function.compile(types)
+    made = function.overloads[types]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
+@cast(Any, intrinsic)
+def _jump(typing: Any, address: Any, like: Any, arguments: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        result, types = signature.return_type, list(signature.args[2].types)
+        kind = context.call_conv.get_function_type(result, types).as_pointer()
+        function = builder.inttoptr(values[0], kind)
+        parts = cgutils.unpack_tuple(builder, values[2])
+        status, found = context.call_conv.call_function(builder, function, result, types, parts)
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        return imputils.impl_ret_new_ref(context, builder, result, found)
+
+    return like(address, like, arguments), generate
 
 
 def watched(home: Path) -> list[Path]:
@@ -119,3 +163,25 @@ class _Listener(event.Listener):
 
 
 event.register("numba:compile", _Listener())
+
+
+@compiled(inner=True)
+def far_call(address: int, like: Any, arguments: Any) -> Any:
+    """Inside a compiled function: call another by its address.
+
+    Parameters
+    ----------
+    address : int
+        From :func:`address_of`, for exactly the types of these arguments; 0 is refused.
+    like : object
+        Any value of the type that it returns.
+    arguments : tuple
+
+    Returns
+    -------
+    object
+        What the function returns.
+    """
+    if address == 0:
+        raise RuntimeError("a compiled function was called that the data did not bring along")
+    return _jump(address, like, arguments)

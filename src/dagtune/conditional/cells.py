@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagtune.compiled import compiled
+from dagtune.compiled import compiled, far_call
 from dagtune.conditional.apart import any_distribution, any_rows
 from dagtune.conditional.discrete import COUNT, NUMBER, ORDERED, Discrete, by_family, by_table
 from dagtune.conditional.mechanisms import FIRST, Kernel, Sums, additive, fitted, functions, joint, kernel
@@ -34,6 +34,8 @@ __all__ = [
     "evidence_and_changes",
     "log_mean",
     "log_shares",
+    "of_other_kind",
+    "one_evidence",
     "stands_for",
 ]
 
@@ -103,7 +105,7 @@ def _distributions(
     return max(cells[at], cells[at + 1], cells[at + 2])
 
 
-@compiled
+@compiled(inner=True)
 def _of_fit(
     problem: Problem,
     target: int,
@@ -186,7 +188,7 @@ def kernel_of(problem: Problem, S: np.ndarray) -> Kernel:
     return kernel(X, len(S), rows.marks)
 
 
-@compiled
+@compiled(inner=True)
 def additive_cells(
     problem: Problem, target: int, S: np.ndarray, cells: np.ndarray, left: np.ndarray
 ) -> tuple[float, int, int]:
@@ -200,7 +202,7 @@ def additive_cells(
     return log_v - fall, setting, other
 
 
-@compiled
+@compiled(inner=True)
 def joint_cells(
     problem: Problem, target: int, S: np.ndarray, given: Kernel, cells: np.ndarray, left: np.ndarray
 ) -> float:
@@ -224,6 +226,9 @@ class Evidence(NamedTuple):
     other: int
 
 
+_LIKE = Evidence(0.0, 0.0, 0.0, 0, 0, 0, 0)
+
+
 @compiled
 def functions_of(problem: Problem, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The functions of the causes S at the rows (m, rows), and their roughness."""
@@ -235,7 +240,7 @@ def functions_of(problem: Problem, S: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 @compiled
-def _of_other_kind(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray) -> Evidence:
+def of_other_kind(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray) -> Evidence:
     """L(child, S) of an effect that is no number; log V is minus twice its greatest log likelihood a row."""
     discrete, first = problem.discrete, problem.targets.starts[child]
     family, mine, count, top = discrete.family[child], cells[0], 0, _NEVER
@@ -262,7 +267,7 @@ def _of_other_kind(problem: Problem, child: int, S: np.ndarray, cells: np.ndarra
     return Evidence(value, -2 * top / discrete.level.shape[1], 1.0, first, int(np.argmax(mine)), FIRST, FIRST)
 
 
-@compiled
+@compiled(inner=True)
 def _part(problem: Problem, p: int) -> Problem:
     """Part p of the rows as a problem of its own."""
     parts, sums, rows, targets = problem.parts, problem.sums, problem.rows, problem.targets
@@ -299,6 +304,7 @@ def _part(problem: Problem, p: int) -> Problem:
         ),
         parts,
         problem.shares,
+        problem.calls,
     )
 
 
@@ -315,14 +321,15 @@ def evidence_and_changes(
 
     They are left as they are if the effect is no number.
     """
-    found, parts = _evidence(problem, child, S, cells, changes), problem.parts
+    parts, at = problem.parts, problem.calls.evidence
+    found = far_call(at, _LIKE, (problem, child, S, cells, changes))
     hypotheses, count = parts.used.shape
     if count == 1:
         return found
     values, spare, nothing = np.empty(count), np.empty_like(cells), np.empty(0)
     values[0] = found.value
     for p in range(1, count):
-        values[p] = _evidence(_part(problem, p - 1), child, S, spare, nothing).value
+        values[p] = far_call(at, _LIKE, (_part(problem, p - 1), child, S, spare, nothing)).value
     totals = parts.least.copy()
     for h in range(hypotheses):
         for p in range(count):
@@ -358,12 +365,12 @@ def of_rows(problem: Problem, S: np.ndarray, target: int, cell: int, left: np.nd
             out[t] += np.log(abs(e[t] / plain[t]))
 
 
-@compiled
-def _evidence(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray, changes: np.ndarray) -> Evidence:
+@compiled(inner=True)
+def one_evidence(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray, changes: np.ndarray) -> Evidence:
     """L(child, S); ``cells`` (targets of the child, CELLS) become the log evidence of each, with jacobian and prior."""
     if problem.discrete.family[child] != NUMBER:
         cells[:] = _NEVER
-        return _of_other_kind(problem, child, S, cells)
+        return far_call(problem.calls.other_kind, _LIKE, (problem, child, S, cells))
     targets = problem.targets
     first, last = targets.starts[child], targets.starts[child + 1]
     values = np.empty(last - first)

@@ -172,6 +172,7 @@ class Environments:
             Targets(targets.starts, jacobian, smooth, targets.own, targets.joint, targets.spread, first),
             problem.offer,
             of_kinds(design.raw[:, rows], design.kinds),
+            calls=problem.calls,
         )
 
 

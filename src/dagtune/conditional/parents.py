@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagtune.compiled import compiled
+from dagtune.compiled import compiled, far_call
 from dagtune.conditional.cells import CELLS, evidence_and_changes
 from dagtune.conditional.discrete import NUMBER
 from dagtune.conditional.mechanisms import FIRST, additive, flips
 from dagtune.conditional.numbers import CLOSE, NEGLIGIBLE, TRIED
 from dagtune.conditional.problem import Problem
-from dagtune.conditional.resamples import changes
 
 __all__ = ["Prior", "Store", "empty_store", "grown", "local", "look_up"]
 
@@ -160,18 +159,18 @@ def look_up(problem: Problem, store: Store, child: int, member: np.ndarray) -> i
     return new
 
 
-@compiled
+@compiled(inner=True)
 def _worth(problem: Problem, store: Store, resample: int, child: int, member: np.ndarray, record: int) -> float:
     """The evidence of a record, (child, set of members), in the table or in a resample of its rows."""
     if resample < 0:
         return store.evidence[record]
     found = store.changes[record]
     if np.isnan(found[0]):
-        changes(problem, child, np.flatnonzero(member), store.cell[record], found)
+        far_call(problem.calls.changes, None, (problem, child, np.flatnonzero(member), store.cell[record], found))
     return store.evidence[record] + found[resample]
 
 
-@compiled
+@compiled(inner=True)
 def _flips_of_target(problem: Problem, target: int, S: np.ndarray, settings: tuple[int, int], out: np.ndarray) -> None:
     """``out`` (d,) becomes the gains of a target's Gaussian evidence by each flip."""
     sums, start = problem.sums, problem.targets.first[target]
@@ -185,7 +184,7 @@ def _flips_of_target(problem: Problem, target: int, S: np.ndarray, settings: tup
         flips(sums, target, S, settings, out)
 
 
-@compiled
+@compiled(inner=True)
 def _flips_of_codes(problem: Problem, child: int, S: np.ndarray, out: np.ndarray) -> None:
     """The same for an effect that is no number: the sum over its indicators, or of its scores."""
     starts, part = problem.targets.starts, np.empty(len(out))
@@ -199,7 +198,7 @@ def _flips_of_codes(problem: Problem, child: int, S: np.ndarray, out: np.ndarray
         out += part
 
 
-@compiled
+@compiled(inner=True)
 def _flips(problem: Problem, store: Store, child: int, member: np.ndarray, record: int) -> np.ndarray:
     """(d,) gains of Gaussian evidence by each flip, on the likeliest scale; computed once."""
     found = store.flips[record]
@@ -216,7 +215,7 @@ def _flips(problem: Problem, store: Store, child: int, member: np.ndarray, recor
     return found
 
 
-@compiled
+@compiled(inner=True)
 def _climb(
     problem: Problem, store: Store, prior: Prior, child: int, free: np.ndarray, member: np.ndarray
 ) -> tuple[int, float]:
@@ -268,7 +267,7 @@ def _climb(
     return record, value
 
 
-@compiled
+@compiled(inner=True)
 def _needed(problem: Problem, store: Store, prior: Prior, child: int, free: np.ndarray, record: int) -> np.ndarray:
     """Of all that may be parents together, those whose removal alone would cost evidence: where to climb from, too."""
     member = free | prior.required[:, child]

@@ -5,14 +5,14 @@ Plain data for compiled functions (:mod:`dagtune.conditional.cells`), which take
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from dagtune.conditional.discrete import Discrete
 from dagtune.conditional.mechanisms import Sums
 
-__all__ = ["EVEN", "NO_PARTS", "Offer", "Parts", "Problem", "Rows", "Shares", "Targets"]
+__all__ = ["EVEN", "NO_CALLS", "NO_PARTS", "Calls", "Offer", "Parts", "Problem", "Rows", "Shares", "Targets"]
 
 
 class Offer(NamedTuple):
@@ -178,6 +178,30 @@ NO_PARTS = Parts(
 )
 
 
+class Calls(NamedTuple):
+    """Addresses of compiled functions (:func:`dagtune.compiled.far_call`); 0 where nothing can need the function.
+
+    Parameters
+    ----------
+    evidence : int
+        Of an effect of any kind on one stretch of rows.
+    other_kind : int
+        Of an effect that is no number.
+    changes : int
+        What resamples add to the evidence of an effect that is no number.
+    """
+
+    evidence: int = 0
+    other_kind: int = 0
+    changes: int = 0
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("addresses mean nothing in another process")
+
+
+NO_CALLS = Calls()
+
+
 class Problem(NamedTuple):
     """A table as the score sees it: sums over all rows, a sample of rows, the targets, the effects of other kinds.
 
@@ -191,3 +215,4 @@ class Problem(NamedTuple):
     discrete: Discrete
     parts: Parts = NO_PARTS
     shares: Shares = EVEN
+    calls: Calls = NO_CALLS

@@ -23,7 +23,7 @@ from dagtune.conditional.discrete import COUNT, ORDERED, rows_by_family, rows_by
 from dagtune.conditional.mechanisms import functions
 from dagtune.conditional.problem import Problem
 
-__all__ = ["changes", "draw_weights", "row_likelihoods", "sorted_rows"]
+__all__ = ["changes_of_other_kind", "draw_weights", "row_likelihoods", "sorted_rows"]
 
 
 def sorted_rows(rows: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def draw_weights(
 
 
 @compiled
-def changes(problem: Problem, child: int, S: np.ndarray, cell: int, out: np.ndarray) -> None:
+def changes_of_other_kind(problem: Problem, child: int, S: np.ndarray, cell: int, out: np.ndarray) -> None:
     """``out`` (resamples,) becomes what each resample adds to the log evidence of (child, S); child is no number.
 
     Those of numbers come with the evidence (:func:`dagtune.conditional.cells.evidence_and_changes`).

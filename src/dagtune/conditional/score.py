@@ -22,17 +22,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from dagtune.conditional.cells import CELLS, JOINT, evidence
+from dagtune.compiled import address_of
+from dagtune.conditional.cells import CELLS, JOINT, evidence, of_other_kind, one_evidence
 from dagtune.conditional.design import Design
 from dagtune.conditional.discrete import NUMBER
 from dagtune.conditional.numbers import APART, EDGE_RATES, NEEDED, NEGLIGIBLE, SPIKES, START_RATES
 from dagtune.conditional.parents import Prior, empty_store, grown, local, look_up
-from dagtune.conditional.problem import Offer, Problem
-from dagtune.conditional.resamples import draw_weights
+from dagtune.conditional.problem import Calls, Offer, Problem
+from dagtune.conditional.resamples import changes_of_other_kind, draw_weights
 from dagtune.conditional.shares import UNEVENLY, learned, lost, raw
 from dagtune.progress import Progress, silent
 
-__all__ = ["Local", "Score"]
+__all__ = ["Local", "Score", "posed"]
 
 
 class Local(NamedTuple):
@@ -80,7 +81,7 @@ class Score:
     ) -> None:
         d = self.width = design.width
         self.design = design
-        self.problem = Problem(design.sums, design.rows, design.targets, offer or Offer(), design.discrete)
+        self.problem = posed(design, offer or Offer())
         #: Of each variable as an effect: not all rows count for each.
         self.problems = [design.own[i](self.problem) if i in design.own else self.problem for i in range(d)]
         none = np.zeros((d, d), dtype=bool)
@@ -282,6 +283,18 @@ class Score:
         if not self._free_too:
             return found
         return np.logaddexp(found, -self.width * np.log(self._range)) - np.log(2)
+
+
+def posed(design: Design, offer: Offer) -> Problem:
+    """A table as the score sees it, with the compiled functions that it needs."""
+    problem = Problem(design.sums, design.rows, design.targets, offer, design.discrete)
+    child, S, cells, changes = 0, np.empty(0, np.int64), np.empty((1, CELLS)), np.empty(0)
+    other_kind = of_changes = 0
+    if (design.discrete.family != NUMBER).any():
+        other_kind = address_of(of_other_kind, problem, child, S, cells)
+        of_changes = address_of(changes_of_other_kind, problem, child, S, 0, changes)
+    own = address_of(one_evidence, problem, child, S, cells, changes)
+    return problem._replace(calls=Calls(own, other_kind, of_changes))
 
 
 def _along(order: Sequence[int]) -> Iterable[tuple[int, int]]:
