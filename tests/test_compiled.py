@@ -108,7 +108,7 @@ def _name(decorator):
     return getattr(decorator.func if isinstance(decorator, ast.Call) else decorator, "id", "")
 
 
-def test_a_function_is_called_by_its_address_and_only_if_it_was_brought_along(tmp_path):
+def test_a_function_is_called_by_its_address_and_only_if_it_was_brought_along():
     from dagtune.compiled import address_of, compiled, far_call
 
     @compiled
