@@ -11,9 +11,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from dagtune.experiments import PACKED, RESULTS, Cell, from_uncommitted_code, latest, published, read_results
+from dagtune.experiments import measure as measure_module
 from dagtune.experiments.worker import Workers
 from dagtune.report.reproduction import numbers as numbers_module
 from dagtune.report.reproduction import page, reproduction_pages, write_reproduction
@@ -327,35 +329,57 @@ def sound_cells():
     return [line for line in lines if (line["cell"]["model"], line["cell"]["recipe"]) not in singular]
 
 
-@in_a_checkout
-def test_three_committed_cells_chosen_at_random_give_their_numbers_again():
-    quick = [line for line in sound_cells() if line["seconds"] < 3]
+def tied(cell, monkeypatch):
+    """Whether a cell's numbers change with the last digits of its table: then they may differ on another processor."""
+    plain, found = measure_module.table_of, []
+    for seed in range(4):
+
+        def touched(cell, seed=seed):
+            X, truth = plain(cell)
+            signs = np.random.default_rng(seed).choice([-1, 1], size=X.shape)
+            return (X * (1 + 1e-13 * signs) if seed else X), truth
+
+        monkeypatch.setattr(measure_module, "table_of", touched)
+        found.append(json.dumps(measure_module.measure(cell)["metrics"]))
+    monkeypatch.setattr(measure_module, "table_of", plain)
+    return len(set(found)) > 1
+
+
+def run_three_again(lines, monkeypatch):
+    """Three cells chosen at random give the numbers that are stored, except where rounding decides them."""
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")
     crew = Workers()
     try:
-        for line in random.Random(seed).sample(quick, 3):
-            again = crew.run(Cell(**line["cell"]), None)
-            for part in ("metrics", "seeds", "settings"):
-                assert again[part] == line[part], (line["cell"], f"seed {seed}")
-            assert again.get("readings") == line.get("readings")
+        for line in random.Random(seed).sample(lines, 3):
+            cell = Cell(**line["cell"])
+            again = crew.run(cell, None)
+            assert {part: again[part] for part in ("seeds", "settings")} == {p: line[p] for p in ("seeds", "settings")}
+            same = all(again.get(part) == line.get(part) for part in ("metrics", "readings"))
+            assert same or tied(cell, monkeypatch), (line["cell"], again["metrics"], line["metrics"], f"seed {seed}")
     finally:
         crew.close()
+
+
+@in_a_checkout
+def test_three_committed_cells_chosen_at_random_give_their_numbers_again(monkeypatch):
+    run_three_again([line for line in sound_cells() if line["seconds"] < 3], monkeypatch)
 
 
 @in_a_checkout
 @pytest.mark.slow
-def test_three_slow_committed_cells_chosen_at_random_give_their_numbers_again():
+def test_three_slow_committed_cells_chosen_at_random_give_their_numbers_again(monkeypatch):
     """As above, for the cells that take longer."""
-    slow = [line for line in sound_cells() if 3 <= line["seconds"] < 300]
-    seed = random.SystemRandom().randrange(10**6)
-    print(f"seed {seed}")
-    crew = Workers()
-    try:
-        for line in random.Random(seed).sample(slow, min(3, len(slow))):
-            assert crew.run(Cell(**line["cell"]), None)["metrics"] == line["metrics"], (line["cell"], f"seed {seed}")
-    finally:
-        crew.close()
+    run_three_again([line for line in sound_cells() if 3 <= line["seconds"] < 100], monkeypatch)
+
+
+@in_a_checkout
+def test_a_cell_is_tied_where_equal_variances_are_compared_and_not_where_they_differ(monkeypatch):
+    sorted_by_variance = [line["cell"] for line in sound_cells() if line["cell"]["method"] == "variance-sorted"]
+    raw = next(cell for cell in sorted_by_variance if not cell["standardized"])
+    equal = next(cell for cell in sorted_by_variance if cell["standardized"])
+    assert tied(Cell(**equal), monkeypatch)
+    assert not tied(Cell(**raw), monkeypatch)
 
 
 @in_a_checkout
