@@ -6,6 +6,8 @@ READY  := $(VENV)/.ready
 LOWEST := .venv-lowest
 NEWEST := .venv-newest
 OTHERS := .venv-handover
+# Files of tests side by side, one for each processor up to four. Slow tests measure memory and workers: one by one.
+ABREAST := -n logical --maxprocesses 4 --dist loadfile
 # The quick part of the suite: every package once, nothing that takes minutes.
 QUICK  := $(addprefix tests/test_,graph.py tables.py validation.py kernels.py dependence.py regression.py optimal.py \
           tuning.py search.py estimators.py learners.py result.py files.py datasets.py metrics.py pictures.py cli_files.py \
@@ -43,7 +45,7 @@ demo: $(READY)   ## Learn from bundled real data, print the edges beside chance,
 	$(BIN)/dagtune learn --demo --force
 
 test: $(READY)   ## Run the test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(ABREAST)
 
 test-all: $(READY)  ## Run the slow checks that `make test` leaves out
 	$(BIN)/python -m pytest -m slow
@@ -59,14 +61,14 @@ $(LOWEST)/.ready: pyproject.toml .ci/lowest.py
 
 test-lowest: $(LOWEST)/.ready  ## Run the quick part of the suite with the lowest versions that pyproject.toml allows
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -p no:cacheprovider \
-	-m 'not slow and not browser and not jax' $(QUICK)
+	$(ABREAST) -m 'not slow and not browser and not jax' $(QUICK)
 
 # What `pip install --upgrade dagtune` may find today: nothing is pinned, and an old environment is not used again.
 test-newest: pyproject.toml  ## Run the quick part of the suite with the newest versions of everything
 	$(PYTHON) -m venv --clear $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e '.[test]'
 	NUMBA_CACHE_DIR=$(CURDIR)/$(NEWEST)/numba $(NEWEST)/bin/python -m pytest -p no:cacheprovider \
-	-m 'not slow and not browser and not jax' $(QUICK)
+	$(ABREAST) -m 'not slow and not browser and not jax' $(QUICK)
 
 fuzz: $(READY)   ## 2 000 random commands and 5 000 random files; what they find is kept in tests/data/fuzz
 	$(BIN)/python -m trust.fuzz

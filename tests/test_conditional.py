@@ -290,10 +290,10 @@ def test_progress_is_told_and_may_stop_it():
 def test_it_ends_within_a_second_when_its_time_is_up():
     learn(table(n=100))  # compiled
     X = table("gp", d=25, edges=60, n=1000)
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(TimeLimitError, match=r"conditional did not finish within 0\.3 seconds"):
         learn(X, time_limit=0.3)
-    assert time.perf_counter() - began < 1.5
+    assert time.process_time() - began < 1.5  # of the processor: others may have it, too
 
 
 def test_a_time_limit_that_is_not_reached_changes_nothing(result):

