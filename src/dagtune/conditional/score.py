@@ -26,7 +26,7 @@ from dagtune.compiled import address_of
 from dagtune.conditional.cells import CELLS, JOINT, evidence, of_other_kind, one_evidence
 from dagtune.conditional.design import Design
 from dagtune.conditional.discrete import NUMBER
-from dagtune.conditional.numbers import APART, EDGE_RATES, NEEDED, NEGLIGIBLE, SPIKES, START_RATES
+from dagtune.conditional.numbers import APART, EDGE_RATES, NEEDED, NEGLIGIBLE, SPIKE, START_RATES
 from dagtune.conditional.parents import Prior, empty_store, grown, local, look_up
 from dagtune.conditional.problem import Calls, Offer, Problem
 from dagtune.conditional.resamples import changes_of_other_kind, draw_weights
@@ -158,7 +158,7 @@ class Score:
             if record >= 0:
                 break
             self._store = grown(self._store)
-        scale = self._scale(child, float(self._store.log_v[record]), float(self._store.free[record]))
+        scale = self._scale(child, record)
         return Local(value, parents, scale)
 
     def record(self, child: int, S: Iterable[int]) -> tuple[float, float]:
@@ -266,9 +266,10 @@ class Score:
 
     # The prior of noise scales --------------------------------------------------------------------------------------
 
-    def _scale(self, child: int, log_v: float, free: float) -> np.ndarray:
+    def _scale(self, child: int, record: int) -> np.ndarray:
         mu, tau, eps, _ = self._grid
-        s2 = tau**2 + 2 / self.problems[child].sums.n  # what n rows leave uncertain of a log variance
+        log_v, vague, free = (getattr(self._store, name)[record] for name in ("log_v", "vague", "free"))
+        s2 = tau**2 + vague + 2 / self.problems[child].sums.n  # what rows and settings leave open of a log variance
         off = log_v + self.design.log_variance[child] - mu
         spike = np.exp(-(off**2) / (2 * s2)) / np.sqrt(2 * np.pi * s2)
         return np.log((1 - free) * ((1 - eps) * spike + eps / self._range) + free / self._range + 1e-300)
@@ -315,10 +316,8 @@ def _scale_grid(log_variance: np.ndarray, shared: str) -> np.ndarray:
     if shared == "none":
         return np.zeros((4, 0))
     low, length = _range(log_variance)
-    kinds = [(tau, eps) for tau in SPIKES for eps in APART] if shared == "mixed" else [(SPIKES[0], 0.0)]
-    points = []
-    for tau, eps in kinds:
-        step = 0.14 if tau < 0.1 else 0.4
-        count = int(length / step) + 1
-        points += [(low + k * step, tau, eps, -np.log(count * len(kinds))) for k in range(count)]
+    step = 0.14
+    count = int(length / step) + 1
+    eps = APART if shared == "mixed" else 0.0
+    points = [(low + k * step, SPIKE, eps, -np.log(count)) for k in range(count)]
     return np.array(points).T
