@@ -83,7 +83,7 @@ def by_parts(problem, target, S):
         if at == JOINT:
             base = joint(kernel_of(problem, S), y, u)[0]
         else:
-            base, _, setting, _ = additive(sums, target, S, problem.targets.first[target])
+            base, _, _, setting, _ = additive(sums, target, S, problem.targets.first[target])
             if len(S):
                 fitted(sums, target, S, setting, F, u)
         e = y - u
@@ -223,7 +223,7 @@ def test_what_a_link_explains_is_no_noise():
     plain, _ = cells_of(problem_of(X, Offer(link=False), joint=False), 3, (0, 1))
     target, S = problem.targets.starts[3], np.array([0, 1])
     u, out = np.empty(600), np.empty(600)
-    _, log_v, setting, _ = additive(problem.sums, target, S, problem.targets.first[target])
+    _, log_v, _, setting, _ = additive(problem.sums, target, S, problem.targets.first[target])
     fitted(problem.sums, target, S, setting, problem.rows.F, u)
     fall = link(u, problem.rows.Y[target] - u, out)[1]
     assert fall > 0.1

@@ -133,7 +133,7 @@ def test_climbs_begin_where_the_likeliest_causes_end():
     assert len(first) == len(design.rows.Y)
     assert ((first >= 0) & (first < LINES * BENDS)).all()
     strong = design.targets.starts[1]
-    assert first[strong] == additive(design.sums, strong, np.array([0, 2, 3, 4]), FIRST)[2]
+    assert first[strong] == additive(design.sums, strong, np.array([0, 2, 3, 4]), FIRST)[3]
 
 
 @pytest.mark.parametrize("law", [stats.uniform(), stats.gamma(2.0), stats.laplace(), stats.t(4), stats.norm()])

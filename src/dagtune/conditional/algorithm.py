@@ -308,10 +308,10 @@ def _posterior(score: Score, rng: np.random.Generator, tell: Progress, count: in
         found.append((score.learn_rate(optima[0].order), score.rate, optima))
         if score.rate <= rate or not score.may_be_dense:
             break
-    _, rate, optima = max(found, key=lambda each: each[0])
-    score.set_rate(rate)
-    some = [optimum.order for optimum in optima[:3]]
-    more = score.offer_dear(some, tell)
+    found.sort(key=lambda each: -each[0])
+    score.set_rate(found[0][1])
+    some = list(dict.fromkeys(optimum.order for _, _, optima in found for optimum in optima))
+    more = score.offer_dear(some[:3], tell)
     score.draw_resamples(count, rng)
     if more:
         some = [optimum.order for optimum in search(score, rng, count=0, also=some, tell=tell)]

@@ -191,34 +191,35 @@ def kernel_of(problem: Problem, S: np.ndarray) -> Kernel:
 @compiled(inner=True)
 def additive_cells(
     problem: Problem, target: int, S: np.ndarray, cells: np.ndarray, left: np.ndarray
-) -> tuple[float, int, int]:
-    """Fill the additive cells of a target, and what they leave; log V, and the best settings of both sorts."""
+) -> tuple[float, float, int, int]:
+    """Fill the additive cells of a target, and what they leave; mean and variance of log V; the best settings."""
     sums = problem.sums
     u = np.zeros(problem.rows.Y.shape[1])
-    value, log_v, setting, other = additive(sums, target, S, problem.targets.first[target])
+    value, log_v, vague, setting, other = additive(sums, target, S, problem.targets.first[target])
     if len(S) > 0:
         fitted(sums, target, S, setting, problem.rows.F, u)
     fall = _of_fit(problem, target, S, u, value, cells, ADDITIVE, left)
-    return log_v - fall, setting, other
+    return log_v - fall, vague, setting, other
 
 
 @compiled(inner=True)
 def joint_cells(
     problem: Problem, target: int, S: np.ndarray, given: Kernel, cells: np.ndarray, left: np.ndarray
-) -> float:
-    """Fill the joint cells of a target, and what they leave; log V."""
+) -> tuple[float, float]:
+    """Fill the joint cells of a target, and what they leave; mean and variance of log V."""
     u = np.empty(problem.rows.Y.shape[1])
-    value, log_v = joint(given, problem.rows.Y[target], u)
+    value, log_v, vague = joint(given, problem.rows.Y[target], u)
     _of_fit(problem, target, S, u, value, cells, JOINT, left)
-    return log_v
+    return log_v, vague
 
 
 class Evidence(NamedTuple):
-    """Log evidence of (child, set) over all cells; log V on its own scale; the weight of other scales; likeliest
-    target, its likeliest cell, and the additive settings."""
+    """Log evidence of (child, set) over all cells; mean and variance of log V on its own scale; the weight of other
+    scales; likeliest target, its likeliest cell, and the additive settings."""
 
     value: float
     log_v: float
+    vague: float
     free: float
     top: int
     cell: int
@@ -226,7 +227,7 @@ class Evidence(NamedTuple):
     other: int
 
 
-_LIKE = Evidence(0.0, 0.0, 0.0, 0, 0, 0, 0)
+_LIKE = Evidence(0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0)
 
 
 @compiled
@@ -264,7 +265,7 @@ def of_other_kind(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray
     value = log_mean(mine, count)
     for k in range(CELLS):
         mine[k] -= np.log(count)
-    return Evidence(value, -2 * top / discrete.level.shape[1], 1.0, first, int(np.argmax(mine)), FIRST, FIRST)
+    return Evidence(value, -2 * top / discrete.level.shape[1], 0.0, 1.0, first, int(np.argmax(mine)), FIRST, FIRST)
 
 
 @compiled(inner=True)
@@ -336,7 +337,7 @@ def evidence_and_changes(
             if parts.used[h, p]:
                 totals[h] += values[p]
     value = log_mean(totals, 1)
-    return Evidence(value, found.log_v, found.free, found.top, found.cell, found.setting, found.other)
+    return Evidence(value, found.log_v, found.vague, found.free, found.top, found.cell, found.setting, found.other)
 
 
 @compiled(fastmath=True)
@@ -375,7 +376,7 @@ def one_evidence(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray,
     first, last = targets.starts[child], targets.starts[child + 1]
     values = np.empty(last - first)
     cells[:] = _NEVER
-    log_v, known, top, best = 0.0, _NEVER, first, (FIRST, FIRST)
+    log_v, vague, known, top, best = 0.0, 0.0, _NEVER, first, (FIRST, FIRST)
     nothing = np.empty((0, 0))
     given, known_kernel = Kernel(nothing, nothing, nothing), False
     left = kept = np.empty((0, 0))
@@ -383,20 +384,20 @@ def one_evidence(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray,
         mine = cells[t - first]
         if len(changes) > 0:
             left = np.empty((6, problem.rows.Y.shape[1]))
-        v, setting, other = additive_cells(problem, t, S, mine, left)
+        v, w, setting, other = additive_cells(problem, t, S, mine, left)
         if len(S) > 1 and problem.offer.joint and targets.joint[t]:
             if not known_kernel:
                 given, known_kernel = kernel_of(problem, S), True
             sums_best = max(mine[:JOINT])
-            joint_v = joint_cells(problem, t, S, given, mine, left)
+            joint_v, joint_w = joint_cells(problem, t, S, given, mine, left)
             if max(mine[JOINT:]) > sums_best:
-                v = joint_v
+                v, w = joint_v, joint_w
         prior = log_shares(problem, child, t, len(S))
         for k in range(CELLS):
             mine[k] = max(mine[k] + prior[k] + targets.jacobian[t], _NEVER)
         values[t - first] = log_mean(mine, 1)
         if targets.own[t] and values[t - first] > known:
-            log_v, known = v, values[t - first]
+            log_v, vague, known = v, w, values[t - first]
         if values[t - first] >= values[top - first]:
             top, best, kept = t, (setting, other), left
     value = log_mean(values, 1)
@@ -409,4 +410,4 @@ def one_evidence(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray,
         likely = np.empty(kept.shape[1])
         of_rows(problem, S, top, cell, kept, likely)
         changes[:] = np.dot(problem.rows.weights, likely)
-    return Evidence(value, log_v, min(free, 1.0), top, cell, best[0], best[1])
+    return Evidence(value, log_v, vague, min(free, 1.0), top, cell, best[0], best[1])

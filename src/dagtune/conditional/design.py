@@ -217,7 +217,7 @@ def first_setting(sums: Sums, target: int, child: int, causes: int = 5) -> int:
     others = [j for j in range(len(sums.starts) - 1) if j != child]
     alone = [additive(sums, target, np.array([j]), FIRST)[0] for j in others]
     best = np.sort(np.array(others)[np.argsort(alone)[-causes:]])
-    return additive(sums, target, best, FIRST)[2]
+    return additive(sums, target, best, FIRST)[3]
 
 
 def row_margin(effect: Effect, kind: str, z: np.ndarray) -> np.ndarray:

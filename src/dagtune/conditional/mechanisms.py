@@ -151,14 +151,15 @@ def _neighbour(setting: int, move: int) -> int:
 
 
 @compiled(fastmath=True)
-def additive(sums: Sums, target: int, S: np.ndarray, first: int) -> tuple[float, float, int, int]:
-    """Log evidence of the additive mechanism, log V at the best setting, that setting, and the best of the other sort.
+def additive(sums: Sums, target: int, S: np.ndarray, first: int) -> tuple[float, float, float, int, int]:
+    """Log evidence of the additive mechanism, mean and variance of log V over its settings, the best setting, and the
+    best of the other sort.
 
     Sorts of settings: straight (bend 0) and bent. ``first`` is where the climb begins.
     """
     n, power, c = sums.n, sums.power[target], sums.C[target]
     if len(S) == 0:
-        return _log_likelihood(n, power, 0.0), np.log(power / n), first, first
+        return _log_likelihood(n, power, 0.0), np.log(power / n), 0.0, first, first
     values = np.full(LINES * BENDS, _NEVER)
     log_v = np.zeros(LINES * BENDS)
     best = first
@@ -186,10 +187,13 @@ def additive(sums: Sums, target: int, S: np.ndarray, first: int) -> tuple[float,
             at = top
         if start == 0 or values[at] > values[best]:
             best = at
-    total, straight, bent = 0.0, -1, -1
+    total, mean, square, straight, bent = 0.0, 0.0, 0.0, -1, -1
     for k in range(LINES * BENDS):
         if values[k] != _NEVER:
-            total += np.exp(values[k] - values[best])
+            weight = np.exp(values[k] - values[best])
+            total += weight
+            mean += weight * log_v[k]
+            square += weight * log_v[k] ** 2
             if k % BENDS == 0:
                 if straight < 0 or values[k] > values[straight]:
                     straight = k
@@ -198,7 +202,9 @@ def additive(sums: Sums, target: int, S: np.ndarray, first: int) -> tuple[float,
     other = straight if best % BENDS else bent
     if other < 0:
         other = best
-    return values[best] + np.log(total / (LINES * BENDS)), log_v[best], best, other
+    mean /= total
+    variance = max(square / total - mean * mean, 0.0)
+    return values[best] + np.log(total / (LINES * BENDS)), mean, variance, best, other
 
 
 @compiled(fastmath=True)
@@ -420,8 +426,9 @@ def kernel(X: np.ndarray, parents: int, marks: np.ndarray) -> Kernel:
 
 
 @compiled(fastmath=True)
-def joint(given: Kernel, y: np.ndarray, out: np.ndarray) -> tuple[float, float]:
-    """Log evidence of the joint mechanism, averaged over its prior variance v, and log V; ``out`` becomes its fit.
+def joint(given: Kernel, y: np.ndarray, out: np.ndarray) -> tuple[float, float, float]:
+    """Log evidence of the joint mechanism, averaged over its prior variance v, mean and variance of log V; ``out``
+    becomes its fit.
 
     With c = B y and A = I + v B B':  n V = y'y - v c' A^-1 c.
     """
@@ -432,8 +439,8 @@ def joint(given: Kernel, y: np.ndarray, out: np.ndarray) -> tuple[float, float]:
     for t in range(rows):
         power += y[t] * y[t]
     A, w, kept = np.empty((m, m)), np.empty(m), np.empty(m)
-    best, log_v, count = _NEVER, 0.0, len(_JOINT_VARIANCES)
-    values = np.full(count, _NEVER)
+    best, count = _NEVER, len(_JOINT_VARIANCES)
+    values, log_v = np.full(count, _NEVER), np.zeros(count)
     at = 3
     while True:
         for k in range(max(at - 1, 0), min(at + 2, count)):
@@ -451,8 +458,9 @@ def joint(given: Kernel, y: np.ndarray, out: np.ndarray) -> tuple[float, float]:
                 left -= v * c[a] * w[a]
             left = max(left, LEAST_SHARE * power)
             values[k] = _log_likelihood(n, left, log_det)
+            log_v[k] = np.log(left / rows)
             if values[k] > best:
-                best, log_v = values[k], np.log(left / rows)
+                best = values[k]
                 for a in range(m):
                     kept[a] = v * w[a]
         top = at
@@ -462,9 +470,13 @@ def joint(given: Kernel, y: np.ndarray, out: np.ndarray) -> tuple[float, float]:
         if top == at:
             break
         at = top
-    total = 0.0
+    total, mean, square = 0.0, 0.0, 0.0
     for k in range(count):
         if values[k] != _NEVER:
-            total += np.exp(values[k] - best)
+            weight = np.exp(values[k] - best)
+            total += weight
+            mean += weight * log_v[k]
+            square += weight * log_v[k] ** 2
+    mean /= total
     out[:] = np.dot(np.dot(kept, given.inverse), given.K)
-    return best + np.log(total / count), log_v
+    return best + np.log(total / count), mean, max(square / total - mean * mean, 0.0)

@@ -26,7 +26,7 @@ __all__ = [
     "ROWS",
     "SHAPES",
     "SMOOTHNESS",
-    "SPIKES",
+    "SPIKE",
     "SPREADS",
     "SPREAD_BENDS",
     "STARTS",
@@ -62,7 +62,7 @@ QUADRATIC = 0.1
 #: Prior probabilities of an edge, of which the likeliest for the table is taken.
 EDGE_RATES = (0.01, 0.03, 0.07, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95)
 #: Probabilities of an edge at which a search begins, sparse and dense, and how often each: top-down and bottom-up.
-START_RATES, STARTS = (0.15, 0.7), 2
+START_RATES, STARTS = (0.15, 0.9), 2
 #: Parents that are tried for addition, and for removal, with all cells; they are ranked by the Gaussian cell.
 TRIED = 2, 1
 #: Nats below which a flip of one parent is counted by its Gaussian evidence alone.
@@ -71,10 +71,9 @@ CLOSE = 4.0
 NEGLIGIBLE = 12.0
 #: Nats that the varying spread has to bring to all variables together, at their likely sets, to be offered at all.
 NEEDED = 1.0
-#: Widths tau of the spike in the shared prior of log noise variances, and shares eps of the variables apart from it:
-#: the smallest stand for noise that is exactly equal.
-SPIKES = (0.03, 0.3)
-APART = (0.2, 1e-3)
+#: Width tau of the spike in the shared prior of log noise variances, and the share eps of the variables apart from it:
+#: noise that is equal but for one variable in a thousand. The other half of the prior is noise of any scale.
+SPIKE, APART = 0.03, 1e-3
 #: Resamples of the rows whose posteriors are averaged, and sweeps of the chain of each.
 RESAMPLES, RESAMPLE_SWEEPS = 8, 4
 #: A column with no more values than this is discrete: the smooth density of noise has so many functions.

@@ -61,7 +61,7 @@ class Store(NamedTuple):
         Codes of parents and of children.
     keys, where, used : ndarray
         The table with open addressing: key and position of its record, -1 if empty; and the number of records.
-    evidence, log_v, free, top, cell, settings : ndarray
+    evidence, log_v, vague, free, top, cell, settings : ndarray
         Of each record; see :class:`dagtune.conditional.cells.Evidence`.
     changes : ndarray, shape (records, resamples)
         What each resample adds to the evidence; NaN first if it is not known.
@@ -75,6 +75,7 @@ class Store(NamedTuple):
     used: np.ndarray
     evidence: np.ndarray
     log_v: np.ndarray
+    vague: np.ndarray
     free: np.ndarray
     top: np.ndarray
     cell: np.ndarray
@@ -92,6 +93,7 @@ def empty_store(codes: np.ndarray, capacity: int, resamples: int = 0) -> Store:
         used=np.zeros(1, np.int64),
         evidence=np.empty(capacity),
         log_v=np.empty(capacity),
+        vague=np.empty(capacity),
         free=np.empty(capacity),
         top=np.empty(capacity, np.int64),
         cell=np.empty(capacity, np.int64),
@@ -106,7 +108,7 @@ def grown(old: Store) -> Store:
     count = int(old.used[0])
     new = empty_store(old.codes, 2 * len(old.evidence), old.changes.shape[1])
     new.used[0] = count
-    for name in ("evidence", "log_v", "free", "top", "cell", "settings", "changes", "flips"):
+    for name in ("evidence", "log_v", "vague", "free", "top", "cell", "settings", "changes", "flips"):
         getattr(new, name)[:count] = getattr(old, name)[:count]
     _enter(new.keys, new.where, old.keys, old.where)
     return new
@@ -150,7 +152,8 @@ def look_up(problem: Problem, store: Store, child: int, member: np.ndarray) -> i
     resamples = store.changes[new]
     resamples[:1] = np.nan
     found = evidence_and_changes(problem, child, np.flatnonzero(member), np.empty((targets, CELLS)), resamples)
-    store.evidence[new], store.log_v[new], store.free[new] = found.value, found.log_v, found.free
+    store.evidence[new], store.log_v[new], store.vague[new] = found.value, found.log_v, found.vague
+    store.free[new] = found.free
     store.top[new], store.cell[new] = found.top, found.cell
     store.settings[new, 0], store.settings[new, 1] = found.setting, found.other
     store.flips[new, 0] = np.nan
@@ -193,7 +196,7 @@ def _flips_of_codes(problem: Problem, child: int, S: np.ndarray, out: np.ndarray
         best = FIRST, FIRST
         if len(S) > 0:
             found = additive(problem.sums, target, S, problem.targets.first[target])
-            best = found[2], found[3]
+            best = found[3], found[4]
         _flips_of_target(problem, target, S, best, part)
         out += part
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from dagtune.conditional.numbers import RESAMPLE_SWEEPS
 from dagtune.conditional.sampler import CHAINS, SWEEPS, sample
-from dagtune.conditional.search import STARTS, Optimum, OrderScore, descend, places, search
+from dagtune.conditional.search import STARTS, Optimum, OrderScore, descend, places, search, total
 from dagtune.progress import Progress, silent
 
 __all__ = ["SURE", "Posterior", "averaged", "decide", "explore", "order_of", "resample", "undecided"]
@@ -42,6 +43,8 @@ class Posterior:
         The largest difference of ``probability`` between two halves of the chains.
     orders : (g, d) int array
         Sampled orders.
+    optima : tuple of orders
+        All that the search ended at, best first.
     """
 
     order: tuple[int, ...]
@@ -52,6 +55,7 @@ class Posterior:
     graphs: np.ndarray
     disagreement: float
     orders: np.ndarray
+    optima: tuple[tuple[int, ...], ...] = ()
 
 
 def explore(
@@ -95,6 +99,7 @@ def explore(
         graphs=drawn.graphs,
         disagreement=drawn.disagreement,
         orders=drawn.orders,
+        optima=tuple(one.order for one in sorted(optima, key=lambda optimum: -optimum.value)),
     )
 
 
@@ -133,7 +138,7 @@ def resample(
     tell: Progress = silent,
 ) -> Posterior:
     """The same with the mean of the posteriors of the score's resamples: one chain each, from its own best order near
-    ours.
+    one of our optima, that which is best in the resample: what is tens of nats behind in the table may be ahead there.
 
     Probabilities, the share of orders and the sample of graphs are those of all chains together; margins and what says
     whether chains converge stay those of the table itself.
@@ -145,7 +150,8 @@ def resample(
         def told(phase: str, share: float, number: int = number) -> None:
             tell("sampling", (number + (share if phase == "sampling" else 0.0)) / count)
 
-        best = descend(score, found.order, told, far=False)
+        begin = max(found.optima, key=partial(total, score))
+        best = descend(score, begin, told, far=False)
         drawn.append(sample(score, [best], stream, sweeps=sweeps, chains=1, tell=told))
     score.resample(-1)
     return replace(

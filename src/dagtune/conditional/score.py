@@ -8,10 +8,12 @@
 *Prior of parent sets*: every edge has the same odds, those under which the order found first is likeliest (empirical
 Bayes); a belief about an edge multiplies its odds.
 
-*Prior of noise scales*: log variances v_i of the noise, in the units of the table, are drawn from a spike N(mu, tau^2)
-with a share eps of the variables apart, uniform over the range R of what is possible; (mu, tau, eps) is averaged over a
-grid. The other half of the prior is "all apart". So noise that is equal in the units of the table tells directions, and
-where it is not equal the units say nothing. A variable whose mechanism is simple on another scale counts as apart.
+*Prior of noise scales*: log variances v_i of the noise, in the units of the table, are drawn from a narrow spike
+N(mu, tau^2) with a small share eps of the variables apart, uniform over the range R of what is possible; mu is averaged
+over a grid. The other half of the prior is "all apart". So noise that is equal in the units of the table tells
+directions, and where it is not equal the units say nothing. What is known of v_i is a mean and a variance: n rows leave
+2 / n open, and the prior variances of the weights what they differ by. A variable whose mechanism is simple on another
+scale counts as apart.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from dagtune.compiled import address_of
 from dagtune.conditional.cells import CELLS, JOINT, evidence, of_other_kind, one_evidence
 from dagtune.conditional.design import Design
 from dagtune.conditional.discrete import NUMBER
-from dagtune.conditional.numbers import APART, EDGE_RATES, NEEDED, NEGLIGIBLE, SPIKES, START_RATES
+from dagtune.conditional.numbers import APART, EDGE_RATES, NEEDED, NEGLIGIBLE, SPIKE, START_RATES
 from dagtune.conditional.parents import Prior, empty_store, grown, local, look_up
 from dagtune.conditional.problem import Calls, Offer, Problem
 from dagtune.conditional.resamples import changes_of_other_kind, draw_weights
@@ -90,7 +92,7 @@ class Score:
         self._codes = np.random.default_rng(0)  # of the hash: any numbers will do
         self._store = empty_store(self._codes.integers(2**64, size=(2, d), dtype=np.uint64), 4096)
         self._known: dict[tuple[int, int], Local] = {}
-        self._grid = _scale_grid(design.log_variance, shared)
+        self._grid = _scale_grid(design.log_variance, shared, self.problem.sums.n)
         self._range = _range(design.log_variance)[1]
         self._free_too = shared == "mixed"
         self._exact, self._resample = True, -1
@@ -158,7 +160,8 @@ class Score:
             if record >= 0:
                 break
             self._store = grown(self._store)
-        scale = self._scale(child, float(self._store.log_v[record]), float(self._store.free[record]))
+        found = (float(column[record]) for column in (self._store.log_v, self._store.vague, self._store.free))
+        scale = self._scale(child, *found)
         return Local(value, parents, scale)
 
     def record(self, child: int, S: Iterable[int]) -> tuple[float, float]:
@@ -266,9 +269,9 @@ class Score:
 
     # The prior of noise scales --------------------------------------------------------------------------------------
 
-    def _scale(self, child: int, log_v: float, free: float) -> np.ndarray:
+    def _scale(self, child: int, log_v: float, vague: float, free: float) -> np.ndarray:
         mu, tau, eps, _ = self._grid
-        s2 = tau**2 + 2 / self.problems[child].sums.n  # what n rows leave uncertain of a log variance
+        s2 = tau**2 + vague + 2 / self.problems[child].sums.n  # what rows and settings leave open of a log variance
         off = log_v + self.design.log_variance[child] - mu
         spike = np.exp(-(off**2) / (2 * s2)) / np.sqrt(2 * np.pi * s2)
         return np.log((1 - free) * ((1 - eps) * spike + eps / self._range) + free / self._range + 1e-300)
@@ -310,15 +313,14 @@ def _range(log_variance: np.ndarray) -> tuple[float, float]:
     return low, max(float(log_variance.max()) - low, 3.0)
 
 
-def _scale_grid(log_variance: np.ndarray, shared: str) -> np.ndarray:
-    """(4, H): mu, tau, eps and the log prior weight of each point; a step of mu is never wider than the spike."""
+def _scale_grid(log_variance: np.ndarray, shared: str, n: float) -> np.ndarray:
+    """(4, H): mu, tau, eps and the log prior weight of each point; a step of mu is as wide as what n rows see of the
+    spike."""
     if shared == "none":
         return np.zeros((4, 0))
     low, length = _range(log_variance)
-    kinds = [(tau, eps) for tau in SPIKES for eps in APART] if shared == "mixed" else [(SPIKES[0], 0.0)]
-    points = []
-    for tau, eps in kinds:
-        step = 0.14 if tau < 0.1 else 0.4
-        count = int(length / step) + 1
-        points += [(low + k * step, tau, eps, -np.log(count * len(kinds))) for k in range(count)]
+    step = np.sqrt(SPIKE**2 + 2 / n)
+    count = int(length / step) + 1
+    eps = APART if shared == "mixed" else 0.0
+    points = [(low + k * step, SPIKE, eps, -np.log(count)) for k in range(count)]
     return np.array(points).T
