@@ -72,15 +72,16 @@ TERMS: list[Term] = [
         (
             "additive: best setting instead of the mean",
             "additive",
-            "values[best] + np.log(total / (LINES * BENDS)), log_v",
-            "values[best], log_v",
+            "values[best] + np.log(total / (LINES * BENDS)), mean",
+            "values[best], mean",
         ),
         (
             "additive: sum over settings instead of the mean",
             "additive",
-            "np.log(total / (LINES * BENDS)), log_v",
-            "np.log(total), log_v",
+            "np.log(total / (LINES * BENDS)), mean",
+            "np.log(total), mean",
         ),
+        ("additive: what settings leave open of log V", "additive", "mean, variance, best", "mean, 0.0, best"),
         ("flips: Occam term of a removal", "flips", "left + lost, log_det + more", "left + lost, log_det"),
         ("flips: what a removal loses", "flips", "left + lost, log_det + more", "left, log_det + more"),
         (
@@ -113,8 +114,9 @@ TERMS: list[Term] = [
             "values[k] = _log_likelihood(n, left, 0.5 * log_det)",
         ),
         ("joint: unit noise left out", "joint", "A[a, a] += 1.0", "A[a, a] += 0.0"),
-        ("joint: best variance instead of the mean", "joint", "best + np.log(total / count), log_v", "best, log_v"),
-        ("joint: sum over variances", "joint", "np.log(total / count), log_v", "np.log(total), log_v"),
+        ("joint: best variance instead of the mean", "joint", "best + np.log(total / count), mean", "best, mean"),
+        ("joint: sum over variances", "joint", "np.log(total / count), mean", "np.log(total), mean"),
+        ("joint: what variances leave open of log V", "joint", "max(square / total - mean * mean, 0.0)", "0.0"),
     ),
     *_of(
         "noise.py",
@@ -335,9 +337,10 @@ TERMS: list[Term] = [
         (
             "noise scales: what rows leave uncertain",
             "Score._scale",
-            "tau**2 + 2 / self.problems[child].sums.n",
-            "tau**2",
+            "vague + 2 / self.problems[child].sums.n",
+            "vague",
         ),
+        ("noise scales: what settings leave uncertain", "Score._scale", "tau**2 + vague", "tau**2"),
         ("noise scales: the spike's normaliser", "Score._scale", " / np.sqrt(2 * np.pi * s2)", ""),
         (
             "noise scales: units of the table",
