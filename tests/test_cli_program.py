@@ -101,12 +101,12 @@ def test_on_a_terminal_progress_is_a_bar_on_stderr(desk):
 
 def test_into_a_pipe_progress_is_plain_lines(desk):
     done = subprocess.run(
-        command("learn", "[red]data.csv", "--method", "ot"), capture_output=True, text=True, timeout=120, check=True
+        command("learn", "[red]data.csv", "--method", "ot"), capture_output=True, text=True, timeout=600, check=True
     )
     assert "s] reading [red]data.csv\n" in done.stdout
     assert "s] formalization\n" in done.stdout
     assert "\x1b" not in done.stdout
-    assert done.stderr == ""
+    assert [line for line in done.stderr.splitlines() if not line.startswith("compiling")] == []
 
 
 def test_plain_lines_tell_the_time_left(capsys, monkeypatch):
