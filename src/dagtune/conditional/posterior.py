@@ -143,17 +143,20 @@ def resample(
     Probabilities, the share of orders and the sample of graphs are those of all chains together; margins and what says
     whether chains converge stay those of the table itself.
     """
-    drawn, count = [], score.resamples
+    drawn, count, rate = [], score.resamples, score.rate
     for number, stream in enumerate(rng.spawn(count)):
         score.resample(number)
+        score.set_rate(rate)
 
         def told(phase: str, share: float, number: int = number) -> None:
             tell("sampling", (number + (share if phase == "sampling" else 0.0)) / count)
 
         begin = max(found.optima, key=partial(total, score))
+        score.draw_rate(begin, stream)
         best = descend(score, begin, told, far=False)
         drawn.append(sample(score, [best], stream, sweeps=sweeps, chains=1, tell=told))
     score.resample(-1)
+    score.set_rate(rate)
     return replace(
         found,
         probability=np.mean([one.probability for one in drawn], axis=0),
