@@ -186,6 +186,16 @@ def test_edge_scores_are_the_largest_second_order_over_the_other_parents():
     assert edge_scores(graph, dependence, score="min")[0, 3] == min(S[3, 0, 1], S[3, 0, 2])
 
 
+@pytest.mark.parametrize(("score", "pick"), [("max", max), ("min", min)])
+def test_edge_scores_of_order_three_are_those_over_pairs_of_other_parents(score, pick):
+    dependence = random_dependence(5, np.random.default_rng(4), order=3)
+    graph = np.zeros((5, 5), dtype=bool)
+    graph[:4, 4] = graph[0, 3] = graph[1, 3] = True
+    scores, T = edge_scores(graph, dependence, score=score), dependence.third
+    assert scores[0, 4] == pick(T[4, 0, 1, 2], T[4, 0, 1, 3], T[4, 0, 2, 3])
+    assert scores[0, 3] == dependence.second[3, 0, 1]  # one other parent makes no pair
+
+
 def test_the_rules_ask_the_child_first_and_the_graph_asks_it_last():
     """Only triple (child 2; 0, 1) gains by the sum, so only edges into 2 are added: the index trap."""
     first, second = np.full((3, 3), 0.5), np.full((3, 3, 3), 0.5)

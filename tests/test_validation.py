@@ -107,9 +107,31 @@ def test_a_size_reads_back_within_its_rounding(count):
     assert parse_memory(count) == count
 
 
-@pytest.mark.parametrize(("text", "count"), [("1GiB", 2**30), ("500MB", 5e8), (" 1.5 kib ", 1536), ("7", 7)])
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("1B", 1),
+        ("2kB", 2000),
+        ("500MB", 5e8),
+        ("2GB", 2e9),
+        (" 1.5 kib ", 1536),
+        ("1MiB", 2**20),
+        ("1GiB", 2**30),
+        ("1TiB", 2**40),
+        ("7", 7),
+        ("1", 1),
+        (1, 1),
+    ],
+)
 def test_sizes_have_units(text, count):
     assert parse_memory(text) == count
+
+
+def test_a_size_is_told_in_the_largest_unit_that_fits():
+    assert [format_bytes(count) for count in (1, 1023, 1024)] == ["1 B", "1023 B", "1.0 KiB"]
+    for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB")):
+        assert format_bytes(512 * 1024**power) == (f"512 {unit}" if power == 0 else f"512.0 {unit}")
+    assert format_bytes(1024**4) == "1.0 TiB"
 
 
 @pytest.mark.parametrize("bad", ["", "lots", "-1GiB", "1 parsec", 0, -5, True])

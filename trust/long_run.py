@@ -1,7 +1,7 @@
 """Many fits in one process: ``python -m trust.long_run [--ot N] [--conditional N]``; memory, threads and open files.
 
-What this process holds is looked at after every tenth of the fits. A leak grows in every tenth; what is loaded or compiled
-late makes one step, which says nothing.
+What this process holds is looked at after every tenth of the fits. A leak grows in every tenth; what is loaded late, or
+compiled late, makes one step, which says nothing.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -84,18 +85,28 @@ def files_of(package: str) -> list[Path]:
     return sorted(path for home in homes for path in ([home] if home.is_file() else home.rglob("*.py")))
 
 
-def drawn(package: str, count: int = COUNT, seed: int = SEED, only: str = "") -> list[Mutant]:
-    """``count`` mutants of a package, drawn with the seed; all that there are if there are no more."""
+def mutants_in(package: str) -> dict[str, Mutant]:
+    """All mutants of a package by their keys."""
     everything = [
         mutant
         for path in files_of(package)
         for mutant in mutants_of(str(path.relative_to(SOURCE)), path.read_text(encoding="utf-8"))
-        if only in mutant.key
     ]
-    if len(everything) <= count:
-        return everything
-    chosen = random.Random(f"{seed} {package}").sample(range(len(everything)), count)
-    return [everything[k] for k in sorted(chosen)]
+    return {mutant.key: mutant for mutant in everything}
+
+
+def drawn(
+    everything: Mapping[str, Mutant], package: str, count: int = COUNT, seed: int = SEED, before: Iterable[str] = ()
+) -> list[Mutant]:
+    """``count`` mutants, drawn with the seed; all that there are if there are no more.
+
+    Those of ``before`` that the source still has are taken first, so that a draw is kept when some lines change.
+    """
+    still = [key for key in before if key in everything]
+    others = [key for key in everything if key not in set(still)]
+    more = max(count - len(still), 0)
+    chosen = {*still[:count], *random.Random(f"{seed} {package}").sample(others, min(more, len(others)))}
+    return [mutant for key, mutant in everything.items() if key in chosen]
 
 
 # --- which tests reach which function --------------------------------------------------------------------------------
@@ -108,7 +119,7 @@ class Recorder:
         self.found: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        self.began = time.perf_counter()
+        self.began = time.process_time()  # others may have the processor, too
         self.entered: set[Any] = set()
         entered = self.entered
 
@@ -132,7 +143,7 @@ class Recorder:
                 for name in code.co_qualname.replace(".<locals>", "").split(".<")[:1]
             }
         )
-        seconds = time.perf_counter() - self.began
+        seconds = time.process_time() - self.began
         self.found[item.nodeid] = {
             "seconds": round(seconds, 3),
             "functions": functions,
@@ -163,13 +174,16 @@ def measure(out: Path, tests: list[str]) -> None:
     out.write_text(json.dumps(recorder.found))
 
 
-def reach(stale: bool) -> dict[str, dict[str, Any]]:
-    """What each test reaches, measured a file at a time and kept in a folder until ``--measure`` asks for it anew."""
+def reach(stale: bool, files: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """What each test reaches, measured a file at a time and kept in a folder until ``--measure`` asks for it anew.
+
+    Of all test files, or of those whose names are given.
+    """
     kept = Path(os.environ.get("MUTANTS_CACHE", ROOT / ".mutants"))
     kept.mkdir(exist_ok=True)
     found: dict[str, dict[str, Any]] = {}
     for path in sorted((ROOT / "tests").glob("test_*.py")):
-        if path.name in NOT_USED:
+        if path.name in NOT_USED or (files and path.stem.removeprefix("test_") not in files):
             continue
         out = kept / f"{path.stem}.json"
         if stale or not out.exists() or out.stat().st_mtime < path.stat().st_mtime:
@@ -311,10 +325,10 @@ def _leave_to_python(names: set[str]) -> None:
 
     plain = module.compiled
 
-    def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
+    def compiled(function: Any = None, **how: Any) -> Any:
         if function is None:
-            return lambda given: compiled(given, fastmath=fastmath)
-        return function if function.__name__ in names else plain(function, fastmath=fastmath)
+            return lambda given: compiled(given, **how)
+        return function if function.__name__ in names else plain(function, **how)
 
     module.compiled = compiled  # type: ignore[assignment]
 
@@ -359,20 +373,21 @@ def child(
 def try_one(mutant: Mutant, reached: dict[str, Any], referring: dict[str, Any]) -> dict[str, Any]:
     """Whether the tests notice a mutant."""
     tests = tests_for(mutant, reached, referring)
-    began = time.perf_counter()
+    began = os.times()
     if not tests:
         fate = "survived"
     else:
         pid = os.fork()
         if pid == 0:
             child(mutant, tests, referring)
-        fate = awaited(pid, 240.0)
+        fate = awaited(pid, 600.0)
+    ended = os.times()
     return {
         "key": mutant.key,
         "line": mutant.line,
         "fate": fate,
         "tests": len(tests),
-        "seconds": round(time.perf_counter() - began, 1),
+        "seconds": round(sum(ended[2:4]) - sum(began[2:4]), 1),
     }
 
 
@@ -398,32 +413,40 @@ def main() -> None:
     parser.add_argument("packages", nargs="*", default=list(PACKAGES))
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--only", default="", help="mutants whose key contains this")
-    parser.add_argument("--again", action="store_true", help="try only those that survived last time")
+    parser.add_argument("--only", default="", help="try those whose key contains this, and write nothing")
+    parser.add_argument("--again", action="store_true", help="try those that survived last time, and new ones for lost")
     parser.add_argument("--measure", action="store_true", help="measure anew which tests reach what")
+    parser.add_argument("--tests", default="", help="use these test files only: names without test_, with commas")
     given = parser.parse_args()
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", "/tmp/hypothesis-mutants")
-    reached, referring = reach(given.measure), references()
+    reached, referring = reach(given.measure, [name for name in given.tests.split(",") if name]), references()
     for name in PRELOADED:
         importlib.import_module(name)
     RESULTS.mkdir(exist_ok=True)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    today = {"date": str(date.today()), "commit": commit.stdout.strip()}
     for package in given.packages:
-        out = RESULTS / f"mutants-{package}.json"
-        mutants = drawn(package, given.count, given.seed, given.only)
-        before = json.loads(out.read_text())["mutants"] if given.again and out.exists() else []
-        known = {entry["key"]: entry for entry in before if entry["fate"] == "killed"}
-        results = []
-        for mutant in mutants:
-            entry = known.get(mutant.key) or try_one(mutant, reached, referring)
-            results.append(entry)
+        everything = {key: mutant for key, mutant in mutants_in(package).items() if given.only in key}
+        before = {entry["key"]: entry for entry in results_of(package)} if given.again else {}
+        known = {key: entry for key, entry in before.items() if entry["fate"] == "killed"}
+        results: list[dict[str, Any]] = []
+        for mutant in drawn(everything, package, given.count, given.seed, before):
+            entry = known.get(mutant.key) or try_one(mutant, reached, referring) | today
+            results.append(entry | {"line": mutant.line})
             if entry["fate"] != "killed":
-                print(f"{entry['fate']}: {entry['key']} (line {entry['line']}, {entry['tests']} tests)", flush=True)
+                print(f"{entry['fate']}: {entry['key']} (line {mutant.line}, {entry['tests']} tests)", flush=True)
         killed = sum(entry["fate"] == "killed" for entry in results)
         print(f"{package}: {killed} of {len(results)} killed", flush=True)
         if not given.only:
-            commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-            told = {"date": str(date.today()), "commit": commit.stdout.strip(), "seed": given.seed, "mutants": results}
-            out.write_text(json.dumps(told, indent=1) + "\n")
+            told = {"seed": given.seed, "of": len(everything), "mutants": results}
+            (RESULTS / f"mutants-{package}.json").write_text(json.dumps(told, indent=1) + "\n")
+
+
+def results_of(package: str) -> list[dict[str, Any]]:
+    """What became of the mutants of a package, as written last."""
+    out = RESULTS / f"mutants-{package}.json"
+    found: list[dict[str, Any]] = json.loads(out.read_text())["mutants"] if out.exists() else []
+    return found
 
 
 if __name__ == "__main__":
