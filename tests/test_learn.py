@@ -332,6 +332,14 @@ def test_progress_is_told_phase_by_phase():
     assert all(0 <= done <= 1 for _, done in told)
 
 
+def test_numbers_that_do_not_fit_into_memory_are_refused_before_any_is_measured():
+    told = []
+    X = np.random.default_rng(0).normal(size=(20, 201))  # 4 million triples, 31 MiB
+    with pytest.raises(InputError, match=r"needs about 3\d\.\d MiB"):
+        optimal_tuning(X, memory="25MiB", progress=lambda *step: told.append(step))
+    assert told == []
+
+
 @pytest.mark.jax
 def test_the_released_rules_tell_their_phases_too():
     told = []

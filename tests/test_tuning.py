@@ -190,10 +190,11 @@ def test_edge_scores_are_the_largest_second_order_over_the_other_parents():
 def test_edge_scores_of_order_three_are_those_over_pairs_of_other_parents(score, pick):
     dependence = random_dependence(5, np.random.default_rng(4), order=3)
     graph = np.zeros((5, 5), dtype=bool)
-    graph[:4, 4] = graph[0, 3] = graph[1, 3] = True
+    graph[:4, 4] = graph[:3, 3] = graph[:2, 2] = True
     scores, T = edge_scores(graph, dependence, score=score), dependence.third
     assert scores[0, 4] == pick(T[4, 0, 1, 2], T[4, 0, 1, 3], T[4, 0, 2, 3])
-    assert scores[0, 3] == dependence.second[3, 0, 1]  # one other parent makes no pair
+    assert scores[0, 3] == T[3, 0, 1, 2]
+    assert scores[0, 2] == dependence.second[2, 0, 1]  # one other parent makes no pair
 
 
 def test_the_rules_ask_the_child_first_and_the_graph_asks_it_last():
@@ -211,8 +212,9 @@ def test_unknown_readings_and_scores_are_refused_by_name():
     full = ~np.eye(3, dtype=bool)
     with pytest.raises(ValueError, match=r"deletion rule 'mim'.*'min'"):
         delete_edges(full, dependence, reading="mim")
-    with pytest.raises(ValueError, match="score 'most'"):
-        formalize(full, dependence, score="most")
+    for step in (formalize, edge_scores):
+        with pytest.raises(ValueError, match="score 'most'"):
+            step(full, dependence, score="most")
 
 
 def test_two_hundred_variables_take_seconds():

@@ -17,10 +17,11 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trust.operators import Mutant, mutants_of
 
@@ -195,7 +196,9 @@ def reach(stale: bool, files: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
     return found
 
 
-def tests_for(mutant: Mutant, reached: dict[str, dict[str, Any]], referring: dict[str, set[str]]) -> list[str]:
+def tests_for(
+    mutant: Mutant, reached: dict[str, dict[str, Any]], referring: dict[str, set[str]], budget: float
+) -> list[str]:
     """Tests that reach a mutant, quickest first, within the budget."""
     wanted, names = {f"{mutant.path} {mutant.function}"}, set()
     if mutant.function in referring["compiled"] or not mutant.function or mutant.function in referring["classes"]:
@@ -216,7 +219,7 @@ def tests_for(mutant: Mutant, reached: dict[str, dict[str, Any]], referring: dic
     ]
     chosen, spent = [], 0.0
     for seconds, test in sorted(hits):
-        if spent + seconds <= BUDGET:
+        if spent + seconds <= budget:
             chosen.append(test)
             spent += seconds
     return chosen
@@ -333,13 +336,18 @@ def _leave_to_python(names: set[str]) -> None:
     module.compiled = compiled  # type: ignore[assignment]
 
 
+def _is_compiled(mutant: Mutant, referring: dict[str, Any]) -> bool:
+    """Whether the mutant is in a compiled function, or may be a number that one holds."""
+    return mutant.function in referring["compiled"] or not mutant.function
+
+
 def child(
     mutant: Mutant, tests: list[str], referring: dict[str, Any], whole: bool = True, interpreted: bool = False
 ) -> None:
     """Import the mutant and run the tests; the exit code says whether one failed.
 
-    ``whole``: all modules are imported first, so that one that can't be imported is noticed. ``interpreted``: Python
-    runs the mutated function and its callers.
+    ``whole``: all modules are imported first, so that every compiled function that calls the mutant is known;
+    otherwise at most those of its package. ``interpreted``: Python runs the mutated function and its callers.
     """
     os.setpgid(0, 0)
     quiet = os.open(os.environ.get("MUTANTS_LOG", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -357,10 +365,10 @@ def child(
         import dagtune
 
         for found in pkgutil.walk_packages(dagtune.__path__, "dagtune."):
-            home = found.name.startswith("dagtune.conditional")
+            home = mutant.path.startswith("conditional") and found.name.startswith("dagtune.conditional")
             if (whole or home) and not any(word in found.name for word in ("gumbel", "notears_mlp", "adapters")):
                 importlib.import_module(found.name)
-        if not interpreted and (mutant.function in referring["compiled"] or not mutant.function):
+        if not interpreted and _is_compiled(mutant, referring):
             _forget_compiled(mutant, referring)
         import pytest
 
@@ -370,16 +378,16 @@ def child(
     os._exit(0 if code == 0 else 1)
 
 
-def try_one(mutant: Mutant, reached: dict[str, Any], referring: dict[str, Any]) -> dict[str, Any]:
+def try_one(mutant: Mutant, reached: dict[str, Any], referring: dict[str, Any], budget: float) -> dict[str, Any]:
     """Whether the tests notice a mutant."""
-    tests = tests_for(mutant, reached, referring)
+    tests = tests_for(mutant, reached, referring, budget)
     began = os.times()
     if not tests:
         fate = "survived"
     else:
         pid = os.fork()
         if pid == 0:
-            child(mutant, tests, referring)
+            child(mutant, tests, referring, whole=_is_compiled(mutant, referring))
         fate = awaited(pid, 600.0)
     ended = os.times()
     return {
@@ -414,7 +422,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", default="", help="try those whose key contains this, and write nothing")
-    parser.add_argument("--again", action="store_true", help="try those that survived last time, and new ones for lost")
+    parser.add_argument(
+        "--again", action="store_true", help="try those that survived without a reason, and new ones for lost"
+    )
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each mutant")
     parser.add_argument("--measure", action="store_true", help="measure anew which tests reach what")
     parser.add_argument("--tests", default="", help="use these test files only: names without test_, with commas")
     given = parser.parse_args()
@@ -425,13 +436,14 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     today = {"date": str(date.today()), "commit": commit.stdout.strip()}
+    decided = reasons()
     for package in given.packages:
         everything = {key: mutant for key, mutant in mutants_in(package).items() if given.only in key}
         before = {entry["key"]: entry for entry in results_of(package)} if given.again else {}
-        known = {key: entry for key, entry in before.items() if entry["fate"] == "killed"}
+        known = {key: entry for key, entry in before.items() if entry["fate"] == "killed" or key in decided}
         results: list[dict[str, Any]] = []
         for mutant in drawn(everything, package, given.count, given.seed, before):
-            entry = known.get(mutant.key) or try_one(mutant, reached, referring) | today
+            entry = known.get(mutant.key) or try_one(mutant, reached, referring, given.budget) | today
             results.append(entry | {"line": mutant.line})
             if entry["fate"] != "killed":
                 print(f"{entry['fate']}: {entry['key']} (line {mutant.line}, {entry['tests']} tests)", flush=True)
@@ -440,6 +452,24 @@ def main() -> None:
         if not given.only:
             told = {"seed": given.seed, "of": len(everything), "mutants": results}
             (RESULTS / f"mutants-{package}.json").write_text(json.dumps(told, indent=1) + "\n")
+
+
+class Reason(NamedTuple):
+    """Why no test tells a mutant from the source, and whether anybody could."""
+
+    equivalent: bool
+    why: str
+
+
+def reasons() -> dict[str, Reason]:
+    """What ``trust/survivors.toml`` says of survivors, by their keys."""
+    found = tomllib.loads((ROOT / "trust" / "survivors.toml").read_text(encoding="utf-8"))
+    return {
+        key: Reason(sort == "equivalent", each["why"])
+        for sort in ("equivalent", "untested")
+        for each in found.get(sort, [])
+        for key in each["mutants"]
+    }
 
 
 def results_of(package: str) -> list[dict[str, Any]]:
