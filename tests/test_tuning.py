@@ -12,7 +12,7 @@ from dagtune.graph import is_dag
 from dagtune.ot.cycles import edge_scores, formalize
 from dagtune.ot.released import add_edges_released, delete_edges_released, resolve_two_cycles
 from dagtune.ot.ties import tie_ranks
-from dagtune.ot.tuning import add_edges, apply_knowledge, delete_edges
+from dagtune.ot.tuning import add_edges, apply_knowledge, delete_edges, hsic_of
 from oracles import (
     add_by_loops,
     delete_by_loops,
@@ -195,6 +195,13 @@ def test_edge_scores_of_order_three_are_those_over_pairs_of_other_parents(score,
     assert scores[0, 4] == pick(T[4, 0, 1, 2], T[4, 0, 1, 3], T[4, 0, 2, 3])
     assert scores[0, 3] == T[3, 0, 1, 2]
     assert scores[0, 2] == dependence.second[2, 0, 1]  # one other parent makes no pair
+
+
+def test_a_number_is_called_joint_where_kernels_are_multiplied():
+    dependence = random_dependence(4, np.random.default_rng(5))
+    for combine, what in (("sum", "HSIC"), ("joint", "joint HSIC")):
+        dependence.combine = combine
+        assert [hsic_of(dependence, 3, *pa).what for pa in ((0,), (0, 1))] == ["HSIC", what]
 
 
 def test_the_rules_ask_the_child_first_and_the_graph_asks_it_last():

@@ -378,9 +378,8 @@ def child(
     os._exit(0 if code == 0 else 1)
 
 
-def try_one(mutant: Mutant, reached: dict[str, Any], referring: dict[str, Any], budget: float) -> dict[str, Any]:
+def try_one(mutant: Mutant, tests: list[str], referring: dict[str, Any]) -> dict[str, Any]:
     """Whether the tests notice a mutant."""
-    tests = tests_for(mutant, reached, referring, budget)
     began = os.times()
     if not tests:
         fate = "survived"
@@ -428,9 +427,13 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each mutant")
     parser.add_argument("--measure", action="store_true", help="measure anew which tests reach what")
     parser.add_argument("--tests", default="", help="use these test files only: names without test_, with commas")
+    parser.add_argument(
+        "--by", nargs="+", default=[], help="use just these tests, as pytest names them, for every mutant"
+    )
     given = parser.parse_args()
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", "/tmp/hypothesis-mutants")
-    reached, referring = reach(given.measure, [name for name in given.tests.split(",") if name]), references()
+    files = [name for name in given.tests.split(",") if name]
+    reached, referring = {} if given.by else reach(given.measure, files), references()
     for name in PRELOADED:
         importlib.import_module(name)
     RESULTS.mkdir(exist_ok=True)
@@ -443,7 +446,10 @@ def main() -> None:
         known = {key: entry for key, entry in before.items() if entry["fate"] == "killed" or key in decided}
         results: list[dict[str, Any]] = []
         for mutant in drawn(everything, package, given.count, given.seed, before):
-            entry = known.get(mutant.key) or try_one(mutant, reached, referring, given.budget) | today
+            entry = known.get(mutant.key)
+            if entry is None:
+                tests = given.by or tests_for(mutant, reached, referring, given.budget)
+                entry = try_one(mutant, tests, referring) | today
             results.append(entry | {"line": mutant.line})
             if entry["fate"] != "killed":
                 print(f"{entry['fate']}: {entry['key']} (line {mutant.line}, {entry['tests']} tests)", flush=True)
