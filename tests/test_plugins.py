@@ -116,7 +116,7 @@ def desk(tmp_path_factory):
 def run(desk, *arguments, code=0):
     home, environment = desk
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == code, done.stderr
     return done.stdout
 

@@ -322,32 +322,16 @@ def _forget_compiled(mutant: Mutant, referring: dict[str, Any]) -> None:
                 value._cache = NullCache()
 
 
-def _leave_to_python(names: set[str]) -> None:
-    """Do not compile functions of these names: Python runs them, which is quick enough where they only call others."""
-    import dagtune.compiled as module
-
-    plain = module.compiled
-
-    def compiled(function: Any = None, **how: Any) -> Any:
-        if function is None:
-            return lambda given: compiled(given, **how)
-        return function if function.__name__ in names else plain(function, **how)
-
-    module.compiled = compiled  # type: ignore[assignment]
-
-
 def _is_compiled(mutant: Mutant, referring: dict[str, Any]) -> bool:
     """Whether the mutant is in a compiled function, or may be a number that one holds."""
     return mutant.function in referring["compiled"] or not mutant.function
 
 
-def child(
-    mutant: Mutant, tests: list[str], referring: dict[str, Any], whole: bool = True, interpreted: bool = False
-) -> None:
+def child(mutant: Mutant, tests: list[str], referring: dict[str, Any], whole: bool = True) -> None:
     """Import the mutant and run the tests; the exit code says whether one failed.
 
     ``whole``: all modules are imported first, so that every compiled function that calls the mutant is known;
-    otherwise at most those of its package. ``interpreted``: Python runs the mutated function and its callers.
+    otherwise at most those of its package.
     """
     os.setpgid(0, 0)
     quiet = os.open(os.environ.get("MUTANTS_LOG", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -360,15 +344,13 @@ def child(
     try:
         import pkgutil
 
-        if interpreted:
-            _leave_to_python(_with_callers(mutant, referring))
         import dagtune
 
         for found in pkgutil.walk_packages(dagtune.__path__, "dagtune."):
             home = mutant.path.startswith("conditional") and found.name.startswith("dagtune.conditional")
             if (whole or home) and not any(word in found.name for word in ("gumbel", "notears_mlp", "adapters")):
                 importlib.import_module(found.name)
-        if not interpreted and _is_compiled(mutant, referring):
+        if _is_compiled(mutant, referring):
             _forget_compiled(mutant, referring)
         import pytest
 

@@ -32,8 +32,6 @@ SCORE, COLUMNS, DESIGN = (
 DISCRETE, RESAMPLES, ORIGINS = "tests/test_discrete.py", "tests/test_resamples.py", "tests/test_origins.py"
 
 OUT = RESULTS / "terms.json"
-#: Files whose compiled functions mostly call others: they are run by Python, because compiling them takes longest.
-GLUE = ("cells.py", "parents.py", "discrete.py", "likelihoods.py", "resamples.py")
 
 
 class Term(NamedTuple):
@@ -495,7 +493,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             asked = [str(ROOT / word) if word.startswith("tests/") else word for word in shlex.split(term.tests)]
-            child(mutant, asked, referring, whole=False, interpreted=term.where.split()[0] in GLUE)
+            child(mutant, asked, referring, whole=False)
         fate = awaited(pid, 900.0)
         print(f"{fate} in {time.perf_counter() - began:.0f} s: {term.name}", flush=True)
         write(kept() | {term[:4]: [*term[:4], fate]})
