@@ -32,6 +32,8 @@ SEED = 19
 COUNT = 100
 #: Seconds of tests for each mutant (as measured without a mutant), and the longest test that is used.
 BUDGET, LONGEST = 45.0, 15.0
+#: Processor seconds of a mutant, compilation included; one that takes longer counts as killed.
+PATIENCE = 240
 #: Folders and modules of each package, as the issue names them.
 PACKAGES = {
     "conditional": ["conditional"],
@@ -340,6 +342,7 @@ def child(mutant: Mutant, tests: list[str], referring: dict[str, Any], whole: bo
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (12 * 2**30, 12 * 2**30))
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
     sys.meta_path.insert(0, _Mutated(mutant))
     try:
         import pkgutil
@@ -369,7 +372,7 @@ def try_one(mutant: Mutant, tests: list[str], referring: dict[str, Any]) -> dict
         pid = os.fork()
         if pid == 0:
             child(mutant, tests, referring, whole=_is_compiled(mutant, referring))
-        fate = awaited(pid, 600.0)
+        fate = awaited(pid, 3600.0)
     ended = os.times()
     return {
         "key": mutant.key,
