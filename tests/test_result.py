@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from dagtune import graph
 from dagtune.ot.algorithm import optimal_tuning
 from dagtune.result import Change, Check, Measured, Result, replay
-from dagtune.result.pairs import times_in
+from dagtune.result.difference import difference
+from dagtune.result.pairs import explains_words, times_in
 from dagtune.text import printable
 from dagtune.validation import InputError
 
@@ -181,6 +182,39 @@ def test_exports_hold_the_same_edges_whatever_the_columns_are_called():
     read = nx.parse_graphml(result.to_graphml())
     label = nx.get_node_attributes(read, "name")
     assert {(label.get(a, ""), label.get(b, "")) for a, b in read.edges} == {tuple(map(printable, e)) for e in edges}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_difference_sorts_every_edge_of_two_graphs_by_hand(seed):
+    rng = np.random.default_rng(seed)
+    names = [tuple("abcde"), tuple("edcbf")]
+    edges = []
+    for each in names:
+        order = rng.permutation(len(each))
+        edges.append({(each[i], each[j]) for a, i in enumerate(order) for j in order[a + 1 :] if rng.random() < 0.6})
+    first, second = (by_hand(sorted(some), each) for some, each in zip(edges, names))
+    one, two = ({edge for edge in some if set(edge) <= set("bcde")} for some in edges)
+    back = {(b, a) for a, b in two}
+    found = difference(first, second)
+    assert set(found.kept) == one & two
+    assert set(found.reversed) == one & back
+    assert set(found.gone) == one - two - back
+    assert set(found.new) == {edge for edge in two - one if edge[::-1] not in one}
+    assert found.shifts == difference(believed(), by_hand([("a", "b")], "abcd")).shifts == ()
+    assert difference(first, by_hand([], "eb")).names == ("b", "e")
+    with pytest.raises(InputError, match="1 variables in common, of 5 and 2"):
+        difference(first, by_hand([], "ax"))
+
+
+def test_the_text_of_a_result_has_its_edges_and_says_what_strength_is():
+    told = str(by_hand([("a", "b")], "abc"))
+    assert any(line.split()[:3] == ["a", "->", "b"] for line in told.splitlines())
+    assert told.splitlines()[-1] == "strength"
+
+
+def test_a_share_that_is_explained_is_told_in_whole_percents():
+    for share, words in ((0.0049, "less than 1 %"), (0.0051, "1 %"), (0.996, "99 %")):
+        assert explains_words(share, "erk") == f"explains {words} of what is left of erk"
 
 
 def test_graphml_has_a_line_for_each_node_and_edge(result):
