@@ -1,11 +1,22 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dagtune import validation
 from dagtune.tables import read_table
-from dagtune.validation import InputError, check_choice, check_count, check_names, format_bytes, parse_memory
+from dagtune.validation import (
+    InputError,
+    check_choice,
+    check_count,
+    check_names,
+    format_bytes,
+    parse_memory,
+    read_entries,
+)
 
 GOOD = pd.DataFrame({"age": [1, 2, 4], "height": [0.5, 0.25, 1.0], "well": [True, False, True]})
 
@@ -125,6 +136,35 @@ def test_a_size_reads_back_within_its_rounding(count):
 )
 def test_sizes_have_units(text, count):
     assert parse_memory(text) == count
+
+
+def test_a_file_of_entries_may_have_32_mebibytes_and_no_more(tmp_path, monkeypatch):
+    path = tmp_path / "known.json"
+    with path.open("wb") as file:
+        file.truncate(2**25 + 1)
+    with pytest.raises(InputError, match=r"it is longer than 32\.0 MiB"):
+        read_entries(path, "knowledge")
+    monkeypatch.setattr(validation, "_LONGEST", 64)
+    path.write_text("{}".ljust(64))
+    assert read_entries(path, "knowledge") == {}
+    path.write_text("{}".ljust(65))
+    with pytest.raises(InputError, match="it is longer than 64 B"):
+        read_entries(path, "knowledge")
+
+
+def test_brackets_may_be_fifty_deep_and_keys_ten_thousand_long(tmp_path):
+    json_file, toml_file = tmp_path / "known.json", tmp_path / "known.toml"
+    for text in ("[" * 50 + "]" * 50, "[" + "[{}], " * 100 + "[]]"):
+        json_file.write_text(text)
+        assert read_entries(json_file, "knowledge") == json.loads(text)
+    json_file.write_text("[" * 51 + "]" * 51)
+    with pytest.raises(InputError, match="more than 50 brackets are open at once"):
+        read_entries(json_file, "knowledge")
+    toml_file.write_text("a" * 9998 + ".b=1")
+    assert read_entries(toml_file, "knowledge") == {"a" * 9998: {"b": 1}}
+    toml_file.write_text("a" * 9999 + ".b=1")
+    with pytest.raises(InputError, match="a key has more than 10 000 characters"):
+        read_entries(toml_file, "knowledge")
 
 
 def test_a_size_is_told_in_the_largest_unit_that_fits():
