@@ -151,6 +151,14 @@ def test_a_belief_turned_round_has_the_opposite_log_odds():
         assert forth == pytest.approx(-back)
 
 
+def test_a_root_has_no_cause_and_survives_as_a_mapping():
+    known = Knowledge(roots=["b"])
+    _, forbidden = known.matrices(["a", "b", "c"])
+    np.testing.assert_array_equal(np.argwhere(forbidden), [[0, 1], [2, 1]])
+    assert known.as_mapping()["roots"] == ["b"]
+    assert Knowledge.from_mapping(known.as_mapping()) == known
+
+
 def test_beliefs_may_join_names_of_one_tier_or_of_two_in_their_order():
     tiers = [["a", "b"], ["c"]]
     for edge in (("a", "b"), ("b", "a"), ("a", "c")):
