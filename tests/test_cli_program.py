@@ -106,7 +106,7 @@ def test_into_a_pipe_progress_is_plain_lines(desk):
     assert "s] reading [red]data.csv\n" in done.stdout
     assert "s] formalization\n" in done.stdout
     assert "\x1b" not in done.stdout
-    assert done.stderr == ""
+    assert [line for line in done.stderr.splitlines() if not line.startswith("compiling")] == []
 
 
 def test_plain_lines_tell_the_time_left(capsys, monkeypatch):
@@ -162,8 +162,11 @@ SLOW_REPORT = """
     ids=["learning", "writing", "terminated", "terminal-closed", "terminal-closed-while-writing"],
 )
 def test_a_signal_stops_the_program_and_leaves_nothing(desk, before, number):
+    heard = f"import signal; signal.signal({int(number)}, signal.SIG_DFL)"  # whoever runs the tests may ignore it
     program = subprocess.Popen(
-        command("learn", "[red]data.csv", "--method", "ot", "--out", "out", before=before),
+        command(
+            "learn", "[red]data.csv", "--method", "ot", "--out", "out", before=f"{heard}\n{textwrap.dedent(before)}"
+        ),
         stdout=-1,
         stderr=-1,
         text=True,
@@ -174,7 +177,7 @@ def test_a_signal_stops_the_program_and_leaves_nothing(desk, before, number):
     time.sleep(0.1)
     program.send_signal(number)
     assert program.wait(timeout=200) == 130
-    assert program.stderr.read() == "dagtune: stopped, and nothing half-written is left\n"
+    assert program.stderr.read().splitlines()[-1] == "dagtune: stopped, and nothing half-written is left"
     assert [path.name for path in desk.iterdir()] == ["[red]data.csv"]
     program.stdout.close()
     program.stderr.close()

@@ -102,7 +102,7 @@ def repacked(content, **replaced):
         {"format": lambda number: 99},
         {"format": lambda number: [number]},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_tampered_results_are_refused(saved, tmp_path, replaced):
     """A cyclic graph loaded once, and failed later."""

@@ -79,13 +79,13 @@ TERMS: list[Term] = [
             "np.log(total / (LINES * BENDS)), mean",
             "np.log(total), mean",
         ),
-        ("additive: log V of the best setting instead of the mean", "additive", "mean /= total", "mean = log_v[best]"),
         (
-            "additive: what settings leave open of log V",
+            "additive: log V of the best setting instead of the mean",
             "additive",
-            "variance = max(square / total - mean * mean, 0.0)",
-            "variance = 0.0",
+            "mean /= total",
+            "mean = log_v[best]",
         ),
+        ("additive: what settings leave open of log V", "additive", "mean, variance, best", "mean, 0.0, best"),
         ("flips: Occam term of a removal", "flips", "left + lost, log_det + more", "left + lost, log_det"),
         ("flips: what a removal loses", "flips", "left + lost, log_det + more", "left, log_det + more"),
         (
@@ -342,8 +342,8 @@ TERMS: list[Term] = [
         (
             "noise scales: what rows leave uncertain",
             "Score._scale",
-            " + 2 / self.problems[child].sums.n",
-            "",
+            "vague + 2 / self.problems[child].sums.n",
+            "vague",
         ),
         ("noise scales: what settings leave uncertain", "Score._scale", "tau**2 + vague", "tau**2"),
         ("noise scales: the spike's normaliser", "Score._scale", " / np.sqrt(2 * np.pi * s2)", ""),

@@ -215,9 +215,9 @@ def _plain(basis: Basis, chunk: np.ndarray) -> np.ndarray:
 def first_setting(sums: Sums, target: int, child: int, causes: int = 5) -> int:
     """The best setting of the additive mechanism with the variables that explain the target best one by one."""
     others = [j for j in range(len(sums.starts) - 1) if j != child]
-    alone = [additive(sums, target, np.array([j]), FIRST)[0] for j in others]
+    alone = [additive(sums, target, np.array([j]), FIRST).value for j in others]
     best = np.sort(np.array(others)[np.argsort(alone)[-causes:]])
-    return additive(sums, target, best, FIRST)[3]
+    return additive(sums, target, best, FIRST).setting
 
 
 def row_margin(effect: Effect, kind: str, z: np.ndarray) -> np.ndarray:

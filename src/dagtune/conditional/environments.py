@@ -210,7 +210,7 @@ def _gain(design: Design, child: int, these: np.ndarray) -> float:
         power = np.maximum((y * y).sum(axis=1), 1e-9)
         old = design.sums
         sums = Sums(float(rows.sum()), F @ F.T, np.ascontiguousarray(y @ F.T), power, old.starts, old.rough)
-        values.append(additive(sums, target, others, design.targets.first[target])[0])
+        values.append(additive(sums, target, others, design.targets.first[target]).value)
     return values[0] + values[1] - values[2]
 
 

@@ -178,11 +178,11 @@ def _flips_of_target(problem: Problem, target: int, S: np.ndarray, settings: tup
     """``out`` (d,) becomes the gains of a target's Gaussian evidence by each flip."""
     sums, start = problem.sums, problem.targets.first[target]
     if len(S) == 0:
-        alone = additive(sums, target, S, start)[0]
+        alone = additive(sums, target, S, start).value
         one = np.empty(1, np.int64)
         for j in range(len(out)):
             one[0] = j
-            out[j] = additive(sums, target, one, start)[0] - alone
+            out[j] = additive(sums, target, one, start).value - alone
     else:
         flips(sums, target, S, settings, out)
 
@@ -196,7 +196,7 @@ def _flips_of_codes(problem: Problem, child: int, S: np.ndarray, out: np.ndarray
         best = FIRST, FIRST
         if len(S) > 0:
             found = additive(problem.sums, target, S, problem.targets.first[target])
-            best = found[3], found[4]
+            best = found.setting, found.other
         _flips_of_target(problem, target, S, best, part)
         out += part
 
