@@ -393,10 +393,10 @@ def test_a_file_format_can_be_registered_from_outside(frame, tmp_path):
 
 def test_names_of_very_many_columns_are_checked_in_linear_time():
     names = [f"c{j}" for j in range(MAX_COLUMNS - 1)] + ["c7"]
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InputError, match=r"duplicate column name 'c7' \(2 columns\)"):
         check_names(names, count=len(names))
-    assert time.perf_counter() - start < 5  # comparing all pairs takes minutes
+    assert time.process_time() - start < 5  # comparing all pairs takes minutes
     with pytest.raises(InputError, match="1000000 columns, but at most 10000"):
         read_table(np.zeros((2, 10**6)))
 
