@@ -1,0 +1,105 @@
+"""The screen of candidate neighbours: what is looked at for edges where there are very many pairs."""
+
+import numpy as np
+import pytest
+
+from dagtune.conditional.design import measure
+from dagtune.conditional.screen import CANDIDATES, RIDGE, candidates
+
+
+def sparse_table(d=30, n=600, seed=0):
+    """(n, d) linear, two causes a variable on average, and the (d, d) true graph."""
+    rng = np.random.default_rng(seed)
+    truth = np.triu(rng.random((d, d)) < 4 / d, 1)
+    X = rng.uniform(-1, 1, size=(n, d))
+    for j in range(d):
+        X[:, j] += X[:, truth[:, j]] @ rng.choice([-1.0, 1.0], truth[:, j].sum())
+    return X, truth
+
+
+def partial_by_regression(X):
+    """(d, d) squared partial correlations, from what regressions on all other columns leave of each pair."""
+    d = X.shape[1]
+    C = np.corrcoef(X.T) + RIDGE * np.eye(d)
+    found = np.zeros((d, d))
+    for i in range(d):
+        for j in range(i):
+            pair, rest = [i, j], [k for k in range(d) if k not in (i, j)]
+            weights = np.linalg.solve(C[np.ix_(rest, rest)], C[np.ix_(rest, pair)])
+            left = C[np.ix_(pair, pair)] - C[np.ix_(pair, rest)] @ weights
+            found[i, j] = found[j, i] = left[0, 1] ** 2 / (left[0, 0] * left[1, 1])
+    return found
+
+
+def canonical_by_angles(design):
+    """(d, d) sums of squared canonical correlations, from orthonormal bases of the functions at the rows."""
+    starts = design.sums.starts
+    bases = [np.linalg.qr(design.rows.F[a:b].T)[0] for a, b in zip(starts[:-1], starts[1:])]
+    return np.array([[np.sum((x.T @ y) ** 2) for y in bases] for x in bases])
+
+
+def test_candidates_are_the_first_by_lines_given_all_and_by_curves_alone():
+    X, _ = sparse_table(d=14)
+    found = candidates(measure(X).sums, count=5)
+    lines, curves = partial_by_regression(X), canonical_by_angles(measure(X))
+    own = np.zeros((14, 14), dtype=bool)
+    for i in range(14):
+        others = [j for j in range(14) if j != i]
+        first = [sorted(others, key=lambda j: -score[i, j]) for score in (lines, curves)]
+        place = {j: min(one.index(j) for one in first) for j in others}
+        last = sorted(place.values())[4]
+        own[i, [j for j in others if place[j] <= last]] = True
+    assert np.array_equal(found, own | own.T)
+
+
+def test_what_cancels_and_what_is_bent_are_candidates():
+    rng = np.random.default_rng(1)
+    X, _ = sparse_table(d=40, seed=1)
+    n = len(X)
+    X[:, 1] = X[:, 0] + rng.uniform(-1, 1, n)
+    X[:, 2] = X[:, 0] - X[:, 1] + rng.uniform(-1, 1, n)  # 0 -> 2 and 0 -> 1 -> 2 cancel
+    X[:, 4] = X[:, 3] ** 2 - np.mean(X[:, 3] ** 2) + 0.3 * rng.uniform(-1, 1, n)  # no line at all
+    assert abs(np.corrcoef(X[:, 0], X[:, 2])[0, 1]) < 0.1
+    found = candidates(measure(X).sums, count=4)
+    assert found[0, 2]
+    assert found[3, 4]
+    assert found.sum(axis=1).mean() < 10
+
+
+def test_nothing_is_screened_where_all_others_are_candidates():
+    X, _ = sparse_table(d=CANDIDATES + 1, n=200)
+    found = candidates(measure(X).sums)
+    assert np.array_equal(found, ~np.eye(CANDIDATES + 1, dtype=bool))
+
+
+def test_each_has_at_least_so_many_and_pairs_have_no_direction():
+    X, _ = sparse_table(d=50, n=300)
+    found = candidates(measure(X).sums, count=7)
+    assert np.array_equal(found, found.T)
+    assert not found.diagonal().any()
+    assert found.sum(axis=1).min() >= 7
+
+
+def test_candidates_move_with_the_columns():
+    X, _ = sparse_table(d=30)
+    mixed = np.random.default_rng(2).permutation(30)
+    found = candidates(measure(X).sums, count=6)
+    assert np.array_equal(candidates(measure(X[:, mixed]).sums, count=6), found[np.ix_(mixed, mixed)])
+
+
+def test_more_variables_than_rows_and_columns_of_a_few_values_are_screened():
+    X, truth = sparse_table(d=60, n=40)
+    X[:, :20] = np.round(X[:, :20])
+    kinds = ["categorical"] * 5 + ["continuous"] * 55
+    X[:, :5] -= X[:, :5].min(axis=0)
+    found = candidates(measure(X, kinds).sums, count=10)
+    chance = found[~np.eye(60, dtype=bool)].mean()
+    assert found[truth].mean() > chance + 0.1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_edges_of_sparse_tables_are_among_few_candidates(seed):
+    X, truth = sparse_table(d=80, n=700, seed=seed)
+    found = candidates(measure(X).sums, count=15)
+    assert found[truth].mean() > 0.95
+    assert found.mean() < 0.3
