@@ -1,10 +1,17 @@
 """The screen of candidate neighbours: what is looked at for edges where there are very many pairs."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from dagtune.conditional.design import measure
-from dagtune.conditional.screen import CANDIDATES, RIDGE, candidates
+from dagtune.conditional.numbers import EDGE_RATES
+from dagtune.conditional.parents import Prior
+from dagtune.conditional.problem import Offer
+from dagtune.conditional.score import Score
+from dagtune.conditional.screen import CANDIDATES, RIDGE, Screened, candidates, score_of
+from dagtune.conditional.search import total
 
 
 def sparse_table(d=30, n=600, seed=0):
@@ -34,7 +41,7 @@ def partial_by_regression(X):
 def canonical_by_angles(design):
     """(d, d) sums of squared canonical correlations, from orthonormal bases of the functions at the rows."""
     starts = design.sums.starts
-    bases = [np.linalg.qr(design.rows.F[a:b].T)[0] for a, b in zip(starts[:-1], starts[1:])]
+    bases = [np.linalg.qr(design.rows.F[a:b].T)[0] for a, b in pairwise(starts.tolist())]
     return np.array([[np.sum((x.T @ y) ** 2) for y in bases] for x in bases])
 
 
@@ -103,3 +110,68 @@ def test_edges_of_sparse_tables_are_among_few_candidates(seed):
     found = candidates(measure(X).sums, count=15)
     assert found[truth].mean() > 0.95
     assert found.mean() < 0.3
+
+
+# --- the score where some edges are not looked at ---------------------------------------------------------------------
+
+
+def asked(design, count, odds=None, required=(), forbidden=()):
+    """The screened score with so many candidates, and what it leaves out."""
+    d = design.width
+    prior = Prior(np.zeros((d, d)) if odds is None else odds, ~np.eye(d, dtype=bool), np.zeros((d, d), dtype=bool))
+    for i, j in required:
+        prior.required[i, j] = True
+    for i, j in forbidden:
+        prior.allowed[i, j] = False
+    none = np.zeros((d, d), dtype=bool)
+    score = score_of(design, Offer(joint=False), shared="mixed", prior=prior, must_precede=none, count=count)
+    return score, prior
+
+
+def test_a_screened_score_is_that_of_a_table_where_what_is_left_out_is_forbidden():
+    X, _ = sparse_table(d=12, n=300)
+    design = measure(X)
+    score, prior = asked(design, count=3)
+    assert isinstance(score, Screened)
+    without = Score(design, Offer(joint=False), prior=prior._replace(allowed=prior.allowed & ~score.left_out))
+    rng = np.random.default_rng(0)
+    for order in (rng.permutation(12).tolist() for _ in range(3)):
+        assert total(score, order) == pytest.approx(total(without, order), rel=1e-12)
+        before = sum(1 << i for i in order[:8])
+        assert not score.local(order[8], before).parents[score.left_out[:, order[8]]].any()
+
+
+def test_all_pairs_count_when_the_rate_of_edges_is_learned():
+    X, _ = sparse_table(d=12, n=300)
+    design = measure(X)
+    score, prior = asked(design, count=3)
+    assert score.left_out.sum() > 40
+    forbidding = Score(design, Offer(joint=False), prior=prior._replace(allowed=prior.allowed & ~score.left_out))
+    order, found = list(range(12)), []
+    for rate in EDGE_RATES:
+        forbidding.set_rate(rate)
+        found.append(total(forbidding, order) + 12 * 11 / 2 * np.log1p(-rate))
+    assert score.learn_rate(order) == pytest.approx(max(found))
+    assert score.rate == EDGE_RATES[int(np.argmax(found))]
+    forbidding.learn_rate(order)
+    assert score.rate < forbidding.rate  # the same edges among fewer pairs seem more common
+
+
+def test_what_is_known_is_looked_at():
+    X, _ = sparse_table(d=12, n=300)
+    design = measure(X)
+    left_out = np.argwhere(asked(design, count=3)[0].left_out)
+    (a, b), (c, e) = left_out[0], left_out[len(left_out) // 2]
+    odds = np.zeros((12, 12))
+    odds[c, e] = 4.0
+    score, _ = asked(design, count=3, odds=odds, required=[(a, b)], forbidden=[tuple(left_out[-1])])
+    assert not score.left_out[[a, b, c, e], [b, a, e, c]].any()
+    assert not score.left_out[tuple(left_out[-1])]  # forbidden, and so it does not count among what could be
+    every = (1 << 12) - 1
+    assert score.local(int(b), every & ~(1 << int(b))).parents[a] == 1.0
+    assert score.local(int(e), every & ~(1 << int(e))).parents[c] > 0.0
+
+
+def test_a_table_of_few_variables_has_the_plain_score():
+    X, _ = sparse_table(d=12, n=300)
+    assert type(asked(measure(X), count=11)[0]) is Score

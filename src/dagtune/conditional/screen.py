@@ -6,22 +6,70 @@ cancels along other ways, the second what is bent. Either one alone loses a tent
 graphs at d = 200; the candidates of a variable are those that come first in one of the two. What both together lose is
 measured by ``python -m benchmarks.screen``.
 
-A pair that is left out is taken not to be an edge; the prior stays that of all pairs, so that it is no likelier that
-the others are.
+A pair that is left out is taken not to be an edge, and what is not a candidate of a variable does not matter before it:
+many prefixes become one. What is required or believed stays. The prior stays that of all pairs: had a hundred been
+looked at to find ten, it would be no likelier that the ten are edges.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
+from dagtune.conditional.design import Design
 from dagtune.conditional.mechanisms import Sums
+from dagtune.conditional.parents import Prior
+from dagtune.conditional.problem import Offer
+from dagtune.conditional.score import Local, Score
 
-__all__ = ["CANDIDATES", "candidates"]
+__all__ = ["CANDIDATES", "Screened", "candidates", "score_of"]
 
 #: Candidates of each variable's own choice. A table of so many other variables is not screened.
 CANDIDATES = 40
 #: What of an inverse correlation matrix would otherwise be noise, in units of a variance.
 RIDGE = 1e-3
+
+
+def score_of(
+    design: Design, offer: Offer, *, shared: str, prior: Prior, must_precede: np.ndarray, count: int = CANDIDATES
+) -> Score:
+    """The score of a table; what is neither among ``count`` candidates nor known is left out."""
+    known = prior.required | (prior.odds != 0)
+    left_out = prior.allowed & ~(candidates(design.sums, count) | known | known.T)
+    if not left_out.any():
+        return Score(design, offer, shared=shared, prior=prior, must_precede=must_precede)
+    return Screened(design, offer, shared=shared, prior=prior, must_precede=must_precede, left_out=left_out)
+
+
+class Screened(Score):
+    """The score of orders where some edges are not looked at.
+
+    Parameters
+    ----------
+    left_out : ndarray of bool, shape (d, d)
+        Edges that the prior allows, none of them required or believed.
+    """
+
+    def __init__(
+        self, design: Design, offer: Offer, *, shared: str, prior: Prior, must_precede: np.ndarray, left_out: np.ndarray
+    ) -> None:
+        looked_at = prior.allowed & ~left_out
+        super().__init__(
+            design, offer, shared=shared, prior=prior._replace(allowed=looked_at), must_precede=must_precede
+        )
+        self.left_out = left_out
+        self._heeded = [sum(1 << int(j) for j in np.flatnonzero(column)) for column in looked_at.T]
+
+    def local(self, child: int, before: int) -> Local:
+        """The variable after the variables of a bit mask; only its candidates among them matter."""
+        return super().local(child, before & self._heeded[child])
+
+    def _log_evidence(self, order: Sequence[int]) -> float:
+        """The prior of all graphs sums to 1, those with edges that are left out included."""
+        place = np.argsort(order)
+        return super()._log_evidence(order) + np.log1p(-self.rate) * (self.left_out & (place[:, None] < place)).sum()
 
 
 def candidates(sums: Sums, count: int = CANDIDATES) -> np.ndarray:
@@ -47,7 +95,7 @@ def candidates(sums: Sums, count: int = CANDIDATES) -> np.ndarray:
 def _whitened(sums: Sums) -> np.ndarray:
     """(D, D) correlations of functions that are orthonormal within each variable."""
     found = sums.G.copy()
-    for a, b in zip(sums.starts[:-1], sums.starts[1:]):
+    for a, b in pairwise(sums.starts.tolist()):
         block = sums.G[a:b, a:b]
         # functions of a few distinct values depend on each other up to rounding
         factor = np.linalg.cholesky(block + 1e-9 * np.trace(block) / (b - a) * np.eye(b - a))
