@@ -465,3 +465,16 @@ def test_two_threads_do_not_make_the_engine_take_the_dearer_path():
     X = np.random.default_rng(0).normal(size=(400, 20))
     X[:, 1:] += np.tanh(X[:, :-1])
     assert {dependence.measure_dependence(X, threads=threads).engine for threads in (1, 2)} == {"lowrank"}
+
+
+@pytest.mark.parametrize("engine", ["auto", "dense", "lowrank"])
+def test_a_small_table_is_left_to_one_thread(engine, monkeypatch):
+    def no_threads(*_):
+        raise AssertionError("a second thread was started")
+
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    alone = measure_dependence(X, engine=engine, threads=1)
+    monkeypatch.setattr("dagtune.parallel.ThreadPoolExecutor", no_threads)
+    assert (measure_dependence(X, engine=engine, threads=2).second == alone.second).all()
+    with pytest.raises(AssertionError, match="second thread"):
+        measure_dependence(np.repeat(X, 40, axis=0), engine="dense", threads=2)

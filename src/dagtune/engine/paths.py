@@ -46,13 +46,13 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
     """The path to take for the combinations ``wanted``, of which the first are the single variables."""
     problem.progress("bandwidths", 0.0)
     sample = problem.rows.sample(MEDIAN_ROWS)
-    if engine == "dense":
-        return Dense(problem, sample, "engine='dense' was asked for")
     count = sum(map(len, wanted))
     # A small problem is done before a second thread has started.
     alone = replace(problem, threads=1)
     light = problem if problem.rows.count * problem.rows.width**2 > _WORTH_THREADS_LOW else alone
     problem = problem if _dense_seconds(alone, count) > _WORTH_THREADS else alone
+    if engine == "dense":
+        return Dense(problem, sample, "engine='dense' was asked for")
     dense_seconds = _dense_seconds(problem, count)
     if engine == "auto" and dense_seconds < _AT_ONCE:
         return Dense(problem, sample, f"so small a table takes about {say_seconds(dense_seconds)}")
