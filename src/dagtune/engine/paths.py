@@ -30,6 +30,8 @@ _AT_ONCE = 2.2e-3
 _SHARING = 0.85
 #: Dense work of fewer seconds than this is left to one thread, and low-rank work of fewer rows times variables^2.
 _WORTH_THREADS, _WORTH_THREADS_LOW = 0.03, 1e5
+#: To know what combinations cost some dozen of them are looked at, and not more than one in ten.
+_LOOKS, _SELDOM = 12, 10
 #: "auto" refuses a dense run that would take longer than this.
 _MAX_HOURS = 2.0
 
@@ -95,7 +97,7 @@ def _look(problem: Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) ->
             raise NoExpansionError(one)
     if problem.combine == "sum":
         for members in wanted[1:]:
-            looked += scale(problem, members[:: max(len(members) // 12, 1)], sample)
+            looked += scale(problem, members[:: max(len(members) // _LOOKS, _SELDOM)], sample)
     return scaled, looked
 
 
