@@ -175,3 +175,21 @@ def test_what_is_known_is_looked_at():
 def test_a_table_of_few_variables_has_the_plain_score():
     X, _ = sparse_table(d=12, n=300)
     assert type(asked(measure(X), count=11)[0]) is Score
+
+
+def test_what_would_gain_in_an_order_that_was_found_is_looked_at_after_all():
+    X, truth = sparse_table(d=16, n=500, seed=3)
+    design, order = measure(X), list(range(16))
+    score, _ = asked(design, count=2)
+    missed = truth & score.left_out
+    before = score.left_out.copy()
+    assert missed.sum() > 3
+    assert score.offer_dear([order])
+    found = before & ~score.left_out
+    assert found[missed].mean() > 0.8
+    assert np.array_equal(found, found.T)
+    assert score.left_out.sum() > 20  # what would not gain is left alone
+    last = np.flatnonzero(missed.any(axis=0))[-1]
+    earlier = sum(1 << int(i) for i in range(last))
+    parents = score.local(int(last), earlier).parents
+    assert (parents[missed[:, last] & found[:, last]] > 0.9).all()

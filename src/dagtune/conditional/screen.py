@@ -4,7 +4,7 @@ Two things are asked of every pair, from sums over rows alone: how much their st
 given the lines of all other variables, and how much their curves have to do with each other. The first finds what
 cancels along other ways, the second what is bent. Either one alone loses a tenth to a fifth of the edges of sparse
 graphs at d = 200; the candidates of a variable are those that come first in one of the two. What both together lose is
-measured by ``python -m benchmarks.screen``.
+measured by ``python -m benchmarks.screen``; the first orders found tell what is missing, and that is looked at, too.
 
 A pair that is left out is taken not to be an edge, and what is not a candidate of a variable does not matter before it:
 many prefixes become one. What is required or believed stays. The prior stays that of all pairs: had a hundred been
@@ -14,15 +14,16 @@ looked at to find ten, it would be no likelier that the ten are edges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from dagtune.conditional.design import Design
-from dagtune.conditional.mechanisms import Sums
+from dagtune.conditional.mechanisms import Sums, additive, flips
 from dagtune.conditional.parents import Prior
 from dagtune.conditional.problem import Offer
 from dagtune.conditional.score import Local, Score
+from dagtune.progress import Progress, silent
 
 __all__ = ["CANDIDATES", "Screened", "candidates", "score_of"]
 
@@ -60,11 +61,39 @@ class Screened(Score):
             design, offer, shared=shared, prior=prior._replace(allowed=looked_at), must_precede=must_precede
         )
         self.left_out = left_out
-        self._heeded = [sum(1 << int(j) for j in np.flatnonzero(column)) for column in looked_at.T]
+        self._look_at(looked_at)
 
     def local(self, child: int, before: int) -> Local:
         """The variable after the variables of a bit mask; only its candidates among them matter."""
         return super().local(child, before & self._heeded[child])
+
+    def offer_dear(self, orders: Sequence[Sequence[int]], tell: Progress = silent) -> bool:
+        """Offer the dear cells, and what the screen has left out although it would gain in one of these orders."""
+        widened = self._widen(orders)
+        return super().offer_dear(orders, tell) or widened
+
+    def _widen(self, orders: Sequence[Sequence[int]]) -> bool:
+        """Look at each pair from now on that would gain as an edge, by straight sums, beside the likely parents in an
+        order; whether there is any."""
+        d, targets, gains = self.width, self.problem.targets, np.empty(self.width)
+        wanted = np.zeros((d, d), dtype=bool)
+        for order in orders:
+            place = np.argsort(order)
+            for i, before in zip(order, accumulate((1 << int(j) for j in order), initial=0)):
+                S = np.flatnonzero(self.local(i, before).parents > 0.5)
+                for target in range(targets.starts[i], targets.starts[i + 1]):
+                    settings = additive(self.problem.sums, target, S, targets.first[target])[3:]
+                    flips(self.problem.sums, target, S, settings, gains)
+                    wanted[:, i] |= (gains + self._prior.odds[:, i] > 0) & (place < place[i])
+        found = self.left_out & (wanted | wanted.T)
+        self._look_at(self._given.allowed | found)
+        self.left_out = self.left_out & ~found
+        return bool(found.any())
+
+    def _look_at(self, allowed: np.ndarray) -> None:
+        self._given = self._given._replace(allowed=allowed)
+        self._heeded = [sum(1 << int(j) for j in np.flatnonzero(column)) for column in allowed.T]
+        self.set_rate(self.rate)
 
     def _log_evidence(self, order: Sequence[int]) -> float:
         """The prior of all graphs sums to 1, those with edges that are left out included."""
