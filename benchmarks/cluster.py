@@ -24,6 +24,8 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
+from benchmarks.large import PIECE, WIDTH, graph, piece
+
 _SERVE = """
 import sys
 from distributed import LocalCluster
@@ -43,6 +45,8 @@ def main() -> None:
     """Start a cluster for each number of workers, fit in turn, and say who did what."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--rows", type=int, default=2_000_000)
+    asked.add_argument("--partition", type=int, default=PIECE, help="rows of each partition")
+    asked.add_argument("--memory", default="1GiB", help="what fits into it is read whole by the client")
     asked.add_argument("--workers", default="2", help="a number of workers, or several separated by commas")
     asked.add_argument("--turns", type=int, default=1)
     asked.add_argument("--method", choices=("conditional", "ot"), default="ot")
@@ -79,7 +83,6 @@ def _fit(address: str, count: int, given: argparse.Namespace) -> dict[str, float
     """One fit; its line is printed."""
     import dask.array as da
 
-    from benchmarks.large import PIECE, WIDTH, graph, piece
     from dagtune import ConditionalTuning, OptimalTuning
     from dagtune.metrics import evaluate
     from dagtune.tables import connect
@@ -90,14 +93,16 @@ def _fit(address: str, count: int, given: argparse.Namespace) -> dict[str, float
     learner(random_state=0).fit(small)  # compiled code is loaded, as in any client that has fitted before
     client.run(_load, given.method)
 
-    def draw(block_info: dict | None = None) -> np.ndarray:
-        return piece(block_info[None]["chunk-location"][0])
+    rows = given.partition
 
-    chunks = (((PIECE,) * (given.rows // PIECE)), (WIDTH,))
+    def draw(block_info: dict | None = None) -> np.ndarray:
+        return piece(block_info[None]["chunk-location"][0], rows)
+
+    chunks = ((rows,) * (given.rows // rows), (WIDTH,))
     data = da.map_blocks(draw, chunks=chunks, dtype=float)
     empty, own, theirs = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, _processor(), client.run(_processor)
     began = time.perf_counter()
-    fitted = learner(random_state=0).fit(data)
+    fitted = learner(random_state=0, memory=given.memory).fit(data)
     seconds = time.perf_counter() - began
     each = [after - theirs[name] for name, after in client.run(_processor).items()]
     workers, here = sum(each), _processor() - own
