@@ -3,8 +3,10 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dagtune import ConditionalTuning, Knowledge
 from dagtune.conditional.design import measure
 from dagtune.conditional.numbers import EDGE_RATES
 from dagtune.conditional.parents import Prior
@@ -12,6 +14,7 @@ from dagtune.conditional.problem import Offer
 from dagtune.conditional.score import Score
 from dagtune.conditional.screen import CANDIDATES, RIDGE, Screened, candidates, score_of
 from dagtune.conditional.search import total
+from dagtune.metrics import f1
 
 
 def sparse_table(d=30, n=600, seed=0):
@@ -193,3 +196,19 @@ def test_what_would_gain_in_an_order_that_was_found_is_looked_at_after_all():
     earlier = sum(1 << int(i) for i in range(last))
     parents = score.local(int(last), earlier).parents
     assert (parents[missed[:, last] & found[:, last]] > 0.9).all()
+
+
+@pytest.mark.slow
+def test_sixty_variables_are_learned_with_what_is_known():
+    X, truth = sparse_table(d=60, n=600, seed=4)
+    names = [f"x{j}" for j in range(60)]
+    far = np.argwhere(np.triu(~candidates(measure(X).sums), 1))[0]
+    required = (names[far[0]], names[far[1]])
+    found = ConditionalTuning(random_state=0, knowledge=Knowledge(required=[required])).fit(
+        pd.DataFrame(X, columns=names)
+    )
+    graph = found.adjacency_matrix_.to_numpy().astype(bool)
+    assert graph[tuple(far)]
+    graph[tuple(far)] = False
+    assert f1(truth, graph) > 0.95
+    assert ((found.result_.probability >= 0) & (found.result_.probability <= 1)).all()
