@@ -23,6 +23,7 @@ from dagtune.conditional.parents import Prior
 from dagtune.conditional.posterior import SURE, Posterior
 from dagtune.conditional.problem import Offer
 from dagtune.conditional.score import Score
+from dagtune.conditional.screen import score_of
 from dagtune.effects.stretches import Origins
 from dagtune.graph import reachability
 from dagtune.interventions import Experiments
@@ -247,7 +248,7 @@ class Limits:
     def over(self, design: Design, model: Model) -> Score:
         """The score of a table that was measured."""
         allowed = ~self.forbidden & ~np.eye(len(self.forbidden), dtype=bool)
-        return Score(
+        return score_of(
             design,
             model.offer,
             shared=model.shared,
