@@ -457,12 +457,20 @@
     const at = (k, values) => `${(46 + ((W - 52) * (found.grid[k] - x0)) / (x1 - x0 || 1)).toFixed(1)} ${(6 + ((H - 28) * (y1 - values[k])) / (y1 - y0 || 1)).toFixed(1)}`;
     const steps = found.grid.map((_, k) => k).filter((k) => [found.low[k], found.high[k], found.mean[k]].every((value) => value !== null));
     const line = (values, order) => order.map((k) => at(k, values)).join("L");
+    const named = found.levels.length > 0; // a bar and a dot for each level: there is nothing between them
+    const room = Math.max(3, Math.floor((W - 52) / Math.max(1, steps.length - 1) / 6.5));
+    const short = (text) => (text.length > room ? `${text.slice(0, room - 1)}\u2026` : text);
+    const lines = named
+      ? steps.flatMap((k) => [draw("path", { class: "whisker", d: `M${at(k, found.low)}L${at(k, found.high)}` }), draw("circle", { class: "dot", cx: at(k, found.mean).split(" ")[0], cy: at(k, found.mean).split(" ")[1], r: 3.5 })])
+      : [draw("path", { class: "band", d: `M${line(found.high, steps)}L${line(found.low, [...steps].reverse())}z` }), draw("path", { class: "mean", d: `M${line(found.mean, steps)}` })];
+    const anchor = (k) => (k === steps[0] ? "start" : k === steps[steps.length - 1] ? "end" : "middle");
+    const below = named
+      ? steps.map((k) => draw("text", { x: at(k, found.mean).split(" ")[0], y: H - 8, "text-anchor": anchor(k) }, short(found.levels[found.grid[k]])))
+      : [draw("text", { x: 46, y: H - 8 }, number(x0)), draw("text", { x: W - 4, y: H - 8, "text-anchor": "end" }, number(x1))];
     const picture = draw("svg", { class: "curve", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": found.words },
-      draw("path", { class: "band", d: `M${line(found.high, steps)}L${line(found.low, [...steps].reverse())}z` }), draw("path", { class: "mean", d: `M${line(found.mean, steps)}` }),
-      draw("path", { class: "axis", d: `M46 6V${H - 22}H${W - 4}` }),
-      draw("text", { x: 42, y: 14, "text-anchor": "end" }, number(y1)), draw("text", { x: 42, y: H - 22, "text-anchor": "end" }, number(y0)),
-      draw("text", { x: 46, y: H - 8 }, number(x0)), draw("text", { x: W - 4, y: H - 8, "text-anchor": "end" }, number(x1)));
-    return [make("h4", {}, ["The mean of ", name(j), " when ", name(i), " is set"]), picture, make("p", {}, found.words)];
+      ...lines, draw("path", { class: "axis", d: `M46 6V${H - 22}H${W - 4}` }),
+      draw("text", { x: 42, y: 14, "text-anchor": "end" }, number(y1)), draw("text", { x: 42, y: H - 22, "text-anchor": "end" }, number(y0)), ...below);
+    return [make("h4", {}, [`${found.what[0].toUpperCase()}${found.what.slice(1)} when `, name(i), " is set"]), picture, make("p", {}, found.words)];
   };
   const knowledgeFile = () => {
     const file = { required: [...(page.knowledge.required || [])], forbidden: [...(page.knowledge.forbidden || [])] };
