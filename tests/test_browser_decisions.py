@@ -149,6 +149,23 @@ def test_verdict_effect_curve_and_next_questions_are_on_the_page(opened, folder)
     assert page.locator("#verdict").bounding_box()["y"] < page.locator("#graph").bounding_box()["y"] + 1
 
 
+def test_a_cause_with_levels_has_a_dot_for_each_and_its_panel_names_them(opened, folder):
+    rng = np.random.default_rng(0)
+    size = rng.choice(["small", "middle", "<b>large</b>"], 400)
+    load = pd.Series(size).map({"small": 0.0, "middle": 2.0, "<b>large</b>": 3.0}) + rng.normal(size=400)
+    result = ConditionalTuning(roots="size", random_state=0).fit(pd.DataFrame({"size": size, "load": load})).result_
+    page = opened(write_report(folder / "levels.html", result))
+    page.locator("#edge-table tbody button").first.click()
+    dots = page.locator("#panel .curve .dot")
+    heights = [float(dots.nth(k).get_attribute("cy")) for k in range(3)]  # levels in the order of their names
+    assert dots.count() == 3
+    assert heights[0] < heights[1] < heights[2]  # <b>large</b>, middle, small: upwards is more
+    assert page.locator("#panel .curve text").all_inner_texts()[-1] == "small"
+    node(page, result, "size").click()
+    assert f"<b>large</b> ({(size == '<b>large</b>').sum()})" in page.locator("#panel").inner_text()
+    assert "categories without an order" in page.locator("#panel").inner_text()
+
+
 def test_verdict_and_graph_are_in_sight_when_the_page_opens(opened, folder):
     page = opened(write_report(folder / "fold.html", believed(11, 20)))
     boxes = page.eval_on_selector_all("#stage .node", "all => all.map((one) => one.getBoundingClientRect().toJSON())")

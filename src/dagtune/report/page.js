@@ -396,8 +396,8 @@
 
   const bars = (column) => {
     const most = Math.max(...column.bars, 1);
-    return draw("svg", { class: "bars", viewBox: `0 0 ${column.bars.length} 40`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `Distribution from ${number(column.least)} to ${number(column.most)}` },
+    return draw("svg", { class: "bars", viewBox: `0 0 ${Math.max(column.bars.length, 8)} 40`, preserveAspectRatio: "none", role: "img",
+      "aria-label": column.levels.length ? column.levels.map((level, k) => `${level}: ${column.bars[k]}`).join(", ") : `Distribution from ${number(column.least)} to ${number(column.most)}` },
       column.bars.map((count, k) => draw("rect", { x: k + 0.06, width: 0.88, y: 40 - (39 * count) / most, height: (39 * count) / most })));
   };
 
@@ -417,8 +417,10 @@
     const column = page.columns ? page.columns[i] : null;
     return [
       make("h3", {}, name(i)),
-      ...(column ? [bars(column), pairsOf([["range", `${number(column.least)} to ${number(column.most)}`], ["mean, spread", `${number(column.mean)}, ${number(column.spread)}`],
-        ["distinct", String(column.distinct)], column.missing ? ["missing", String(column.missing)] : null])] : []),
+      ...(column ? [bars(column), pairsOf([column.kind ? ["kind", column.kind] : null,
+        ...(column.levels.length ? [["levels", make("span", {}, ...commas(column.levels.map((level, k) => `${level} (${column.bars[k]})`)))]]
+          : [["range", `${number(column.least)} to ${number(column.most)}`], ["mean, spread", `${number(column.mean)}, ${number(column.spread)}`], ["distinct", String(column.distinct)]]),
+        column.missing ? ["missing", String(column.missing)] : null])] : []),
       ...(page.cells[i] ? [make("p", { class: "quiet" }, page.cells[i])] : []),
       make("h4", {}, `${plural(ins.length, "cause")}${note()}`), ins.length ? list(ins.map((j) => entry(j, i, j))) : make("p", { class: "quiet" }, "none"),
       make("h4", {}, `${plural(outs.length, "effect")}${note()}`), outs.length ? list(outs.map((j) => entry(i, j, j))) : make("p", { class: "quiet" }, "none"),
@@ -454,18 +456,18 @@
     const all = [...found.low, ...found.high, ...found.mean].filter((value) => value !== null);
     const [x0, x1, y0, y1] = [found.grid[0], found.grid[found.grid.length - 1], Math.min(...all), Math.max(...all)];
     const [W, H] = [300, 130];
-    const at = (k, values) => `${(46 + ((W - 52) * (found.grid[k] - x0)) / (x1 - x0 || 1)).toFixed(1)} ${(6 + ((H - 28) * (y1 - values[k])) / (y1 - y0 || 1)).toFixed(1)}`;
+    const named = found.levels.length > 0; // a bar and a dot for each level: there is nothing between them
+    const [left, right] = named ? [80, W - 40] : [46, W - 6];
+    const at = (k, values) => `${(left + ((right - left) * (found.grid[k] - x0)) / (x1 - x0 || 1)).toFixed(1)} ${(6 + ((H - 28) * (y1 - values[k])) / (y1 - y0 || 1)).toFixed(1)}`;
     const steps = found.grid.map((_, k) => k).filter((k) => [found.low[k], found.high[k], found.mean[k]].every((value) => value !== null));
     const line = (values, order) => order.map((k) => at(k, values)).join("L");
-    const named = found.levels.length > 0; // a bar and a dot for each level: there is nothing between them
-    const room = Math.max(3, Math.floor((W - 52) / Math.max(1, steps.length - 1) / 6.5));
+    const room = Math.max(3, Math.floor((right - left) / Math.max(1, steps.length - 1) / 6.5));
     const short = (text) => (text.length > room ? `${text.slice(0, room - 1)}\u2026` : text);
     const lines = named
       ? steps.flatMap((k) => [draw("path", { class: "whisker", d: `M${at(k, found.low)}L${at(k, found.high)}` }), draw("circle", { class: "dot", cx: at(k, found.mean).split(" ")[0], cy: at(k, found.mean).split(" ")[1], r: 3.5 })])
       : [draw("path", { class: "band", d: `M${line(found.high, steps)}L${line(found.low, [...steps].reverse())}z` }), draw("path", { class: "mean", d: `M${line(found.mean, steps)}` })];
-    const anchor = (k) => (k === steps[0] ? "start" : k === steps[steps.length - 1] ? "end" : "middle");
     const below = named
-      ? steps.map((k) => draw("text", { x: at(k, found.mean).split(" ")[0], y: H - 8, "text-anchor": anchor(k) }, short(found.levels[found.grid[k]])))
+      ? steps.map((k) => draw("text", { x: at(k, found.mean).split(" ")[0], y: H - 8, "text-anchor": "middle" }, short(found.levels[found.grid[k]])))
       : [draw("text", { x: 46, y: H - 8 }, number(x0)), draw("text", { x: W - 4, y: H - 8, "text-anchor": "end" }, number(x1))];
     const picture = draw("svg", { class: "curve", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": found.words },
       ...lines, draw("path", { class: "axis", d: `M46 6V${H - 22}H${W - 4}` }),
