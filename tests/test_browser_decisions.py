@@ -160,7 +160,7 @@ def test_a_cause_with_levels_has_a_dot_for_each_and_its_panel_names_them(opened,
     heights = [float(dots.nth(k).get_attribute("cy")) for k in range(3)]  # levels in the order of their names
     assert dots.count() == 3
     assert heights[0] < heights[1] < heights[2]  # <b>large</b>, middle, small: upwards is more
-    assert page.locator("#panel .curve text").all_inner_texts()[-1] == "small"
+    assert page.locator("#panel .curve text").all_text_contents()[-1] == "small"
     node(page, result, "size").click()
     assert f"<b>large</b> ({(size == '<b>large</b>').sum()})" in page.locator("#panel").inner_text()
     assert "categories without an order" in page.locator("#panel").inner_text()
