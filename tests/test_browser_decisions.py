@@ -17,6 +17,29 @@ from reports import believed, drawn
 pytestmark = pytest.mark.browser
 
 
+#: Lines in the focus that run through the box of a third variable, as [line, variable].
+CROSSED = """() => {
+    const seen = (one) => one.style.display !== "none" && one.getAttribute("d") !== "M0 0";
+    const boxes = [...document.querySelectorAll("#stage .node")].filter(seen);
+    const centre = (box) => ["x", "y"].map((axis, k) => {
+        const drawn = box.getBBox(), moved = box.transform.baseVal.consolidate();
+        return drawn[axis] + (k ? drawn.height : drawn.width) / 2 + (moved ? (k ? moved.matrix.f : moved.matrix.e) : 0);
+    });
+    const found = [];
+    for (const [k, line] of [...document.querySelectorAll("#stage .line")].entries()) {
+        if (!seen(line)) continue;
+        const long = line.getTotalLength(), points = [];
+        for (let at = 12; at < long - 12; at += 4) points.push(line.getPointAtLength(at));
+        for (const box of boxes) {
+            const [x, y] = centre(box), size = box.getBBox();
+            const hit = points.filter((p) => Math.abs(p.x - x) < size.width / 2 - 2 && Math.abs(p.y - y) < size.height / 2 - 2);
+            if (hit.length) found.push([k, Number(box.dataset.node)]);
+        }
+    }
+    return found;
+}"""
+
+
 @pytest.fixture(scope="module")
 def unsure(folder):
     """Twelve variables; the direction of the first edge is open in 40 graphs, and a second one turns with it."""
@@ -124,6 +147,10 @@ def test_the_focus_shows_one_variable_with_its_causes_and_effects(opened, folder
         beside = one["right"] <= other["left"] or other["right"] <= one["left"]
         assert beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
     assert min(box["height"] for box in boxes) > 8
+    page.locator("#depth").select_option("2")  # now some lines have rows between their ends
+    assert page.evaluate(CROSSED) == []
+    shades = "all => all.filter((one) => one.style.display !== 'none').map((one) => Number(getComputedStyle(one).opacity))"
+    assert min(page.eval_on_selector_all("#stage .node", shades)) > 0.8  # what is two steps away is legible, too
     page.locator("#depth").select_option("0")
     assert len(page.eval_on_selector_all("#stage .node", visible)) == 100
     assert visible_edges(page) == edges_of(result.matrix)

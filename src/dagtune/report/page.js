@@ -112,17 +112,17 @@
   stage.append(layer.lines, layer.touch, layer.signs, layer.nodes);
 
   // Between layers a curve that starts and ends upright, through a layer a straight line: pictures.py draws the same.
-  const curve = (points) => {
+  const curve = (points, sign = 1) => { // sign: 1 downwards, -1 upwards
     let [x, y] = points;
     let text = `M${x} ${y}`;
     for (let k = 2; k < points.length; k += 2) {
       const final = k + 2 >= points.length;
       const [x1, y1] = [points[k], points[k + 1]];
-      const top = final ? y1 : y1 - half;
-      const middle = top <= y ? y + 26 : (y + top) / 2;
+      const top = final ? y1 : y1 - sign * half;
+      const middle = sign * (top - y) <= 0 ? y + sign * 26 : (y + top) / 2;
       text += `C${x} ${middle} ${x1} ${middle} ${x1} ${top}`;
-      if (!final) text += `V${y1 + half}`;
-      [x, y] = [x1, y1 + half];
+      if (!final) text += `V${y1 + sign * half}`;
+      [x, y] = [x1, y1 + sign * half];
     }
     return text;
   };
@@ -648,6 +648,23 @@
     }
     return found;
   };
+  // From the foot of the upper box to the head of the lower one, in each row between them upright through a gap.
+  const past = (a, b, shown) => {
+    const [top, bottom] = a.y < b.y ? [a, b] : [b, a];
+    const points = [[top.x, top.y + half]]; // of rows between: their middle
+    for (const y of [...new Set(shown.map((node) => node.y))].filter((y) => y > top.y && y < bottom.y).sort((p, q) => p - q)) {
+      const row = shown.filter((node) => node.y === y).sort((p, q) => p.x - q.x);
+      const wanted = top.x + ((bottom.x - top.x) * (y - top.y)) / (bottom.y - top.y);
+      const free = row.every((node) => Math.abs(node.x - wanted) > node.wide / 2 + 6);
+      const ends = row.flatMap((node) => [node.x - node.wide / 2, node.x + node.wide / 2]);
+      const gaps = [ends[0] - 10, ends[ends.length - 1] + 10];
+      for (let k = 1; k < ends.length - 1; k += 2) gaps.push((ends[k] + ends[k + 1]) / 2);
+      const x = free ? wanted : gaps.reduce((best, gap) => (Math.abs(gap - wanted) < Math.abs(best - wanted) ? gap : best));
+      points.push([x, y]);
+    }
+    points.push([bottom.x, bottom.y - half]);
+    return top === a ? curve(points.flat()) : curve(points.reverse().flat(), -1);
+  };
   let focused = null;
   const STEP = 2 * half + 46;
   const focus = () => {
@@ -656,6 +673,7 @@
     const wanted = depth ? `${state.node}/${depth}` : null;
     if (wanted === focused) return;
     focused = wanted;
+    stage.classList.toggle("in-focus", focused !== null); // what is shown is legible, near or far
     if (wanted === null) {
       nodes.forEach((node, i) => { [node.x, node.y] = page.layout.nodes[i]; node.group.removeAttribute("transform"); node.group.style.display = ""; });
       for (const pair of pairs) for (const path of [pair.line, pair.touch]) path.setAttribute("d", pair.shape);
@@ -687,6 +705,7 @@
       end();
     }
     area.h = y - STEP + half;
+    area.w += 48; // lines pass beside the outermost boxes, too
     nodes.forEach((node, i) => {
       const at = placed.get(i);
       node.group.style.display = at ? "" : "none";
@@ -696,10 +715,8 @@
     for (const pair of pairs) {
       const both = placed.has(pair.a) && placed.has(pair.b);
       const [a, b] = [nodes[pair.a], nodes[pair.b]];
-      const down = a.y < b.y;
-      const level = a.y === b.y;
-      const shape = !both ? "" : level ? `M${a.x} ${a.y - half}C${a.x} ${a.y - half - 24} ${b.x} ${b.y - half - 24} ${b.x} ${b.y - half}`
-        : `M${a.x} ${a.y + (down ? half : -half)}C${a.x} ${(a.y + b.y) / 2} ${b.x} ${(a.y + b.y) / 2} ${b.x} ${b.y - (down ? half : -half)}`;
+      const shape = !both ? "" : a.y === b.y ? `M${a.x} ${a.y - half}C${a.x} ${a.y - half - 24} ${b.x} ${b.y - half - 24} ${b.x} ${b.y - half}`
+        : past(a, b, nodes.filter((_, i) => placed.has(i)));
       for (const path of [pair.line, pair.touch]) path.setAttribute("d", shape || "M0 0");
     }
     fit();
