@@ -31,9 +31,9 @@ CROSSED = """() => {
         const long = line.getTotalLength(), points = [];
         for (let at = 12; at < long - 12; at += 4) points.push(line.getPointAtLength(at));
         for (const box of boxes) {
-            const [x, y] = centre(box), size = box.getBBox();
-            const hit = points.filter((p) => Math.abs(p.x - x) < size.width / 2 - 2 && Math.abs(p.y - y) < size.height / 2 - 2);
-            if (hit.length) found.push([k, Number(box.dataset.node)]);
+            const [x, y] = centre(box), size = box.getBBox(), [w, h] = [size.width / 2 - 2, size.height / 2 - 2];
+            const hit = points.some((p) => Math.abs(p.x - x) < w && Math.abs(p.y - y) < h);
+            if (hit) found.push([k, Number(box.dataset.node)]);
         }
     }
     return found;
@@ -149,7 +149,7 @@ def test_the_focus_shows_one_variable_with_its_causes_and_effects(opened, folder
     assert min(box["height"] for box in boxes) > 8
     page.locator("#depth").select_option("2")  # now some lines have rows between their ends
     assert page.evaluate(CROSSED) == []
-    shades = "all => all.filter((one) => one.style.display !== 'none').map((one) => Number(getComputedStyle(one).opacity))"
+    shades = f"{visible.rpartition('.map')[0]}.map((one) => Number(getComputedStyle(one).opacity))"
     assert min(page.eval_on_selector_all("#stage .node", shades)) > 0.8  # what is two steps away is legible, too
     page.locator("#depth").select_option("0")
     assert len(page.eval_on_selector_all("#stage .node", visible)) == 100
