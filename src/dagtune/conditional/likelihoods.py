@@ -14,9 +14,9 @@ times prior, and with gradient g and curvature H of the log likelihood there, b 
     log p(y | S, line, bend) = l - g'w - w'H w / 2 + b' (H + 1/V)^-1 b / 2 - 1/2 log det(I + V^1/2 H V^1/2)
 
 (Laplace's approximation), averaged over the grid of (line, bend): from one H, taken at the best of the grid, for that
-and its neighbours. What H promises of a setting is believed no further than one step: where causes separate the levels
-nearly perfectly, likelihoods are far from quadratic, and a climb over the whole grid from one H ended at evidences above
-0. The priors keep weights finite where causes separate the levels perfectly.
+and its neighbours. What H promises is believed no further than one step: where causes nearly separate the levels,
+likelihoods are far from quadratic, and a climb over the whole grid from one H ended at evidences above 0. The priors
+keep weights finite where causes separate the levels perfectly.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 *Groups*. Rows of different groups share the graph and its functions, not levels nor spread. A group is a categorical
 column that comes before all variables and is likely to be a cause of each: then the mechanism has a level for each
-group, and the cell of a varying spread one spread for each. It is no variable of the result. With many groups (subjects)
-that would be too many parameters: there numbers are taken less their group's mean. (A cause of each for sure, which was
-tried, makes variables pay for levels that they do not have; a joint function of all other causes that says nothing is
-then cheaper, and pure noise got four causes.)
+group, and the cell of a varying spread one spread for each. It is no variable of the result. With many groups
+(subjects) that would be too many parameters: there numbers are taken less their group's mean. (A cause of each for
+sure, which was tried, makes variables pay for levels that they do not have; a joint function of all other causes that
+says nothing is then cheaper, and pure noise got four causes.)
 
 *Experiments*. What a condition did to a variable changes which rows count for it as an effect
 (:mod:`dagtune.conditional.environments`).
@@ -279,7 +279,7 @@ class Limits:
         return replace(self, forbidden=forbidden, before=before)
 
     def with_groups(self, *, first: bool = True) -> Limits:
-        """The same with one more categorical column, which is before all others and likely a cause of each, unless not."""
+        """The same with one more categorical column, before all others and likely a cause of each, unless not first."""
         d = len(self.kinds)
 
         def wider(matrix: np.ndarray, row: object, column: object) -> np.ndarray:
