@@ -16,7 +16,7 @@ __all__ = ["Verdict", "judge"]
 _LISTED = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What can be believed of a fit.
 
@@ -42,6 +42,8 @@ class Verdict:
         """A line each."""
         parts = (("believe", self.believe), ("doubt", self.doubt), ("settle", self.settle))
         return "\n".join([self.headline, *(f"  {what}: {text}" for what, texts in parts for text in texts)])
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
