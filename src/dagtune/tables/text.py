@@ -101,6 +101,8 @@ def _parse(source: Source, dialect: Dialect, options: ReadOptions, chosen: Seque
         **_EXACT,
         **more,
     }
+    if dialect.escape:
+        how["escapechar"] = dialect.escape
     if dialect.sep != dialect.decimal:
         how["decimal"] = dialect.decimal
     if dialect.sep != BLANKS:
@@ -173,7 +175,11 @@ def line_of_row(open_source: Callable[[], Source], dialect: Dialect, row: int) -
         lines = [number for number, line in kept if line.strip()]
         return lines[row] if row < len(lines) else None
     reader = csv.reader(
-        (line for _, line in kept), delimiter=dialect.sep, quotechar=dialect.quote, skipinitialspace=True
+        (line for _, line in kept),
+        delimiter=dialect.sep,
+        quotechar=dialect.quote,
+        escapechar=dialect.escape or None,
+        skipinitialspace=True,
     )
     before, count = 0, 0
     try:

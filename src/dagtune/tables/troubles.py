@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -48,8 +49,7 @@ class Troubles:
             yield
         except InputError as error:
             if column not in self._found:
-                text, _, cure = str(error).rpartition(": ")
-                self._add(column, text or cure, cure if text else "")
+                self._add(column, *_parted(str(error)))
 
     def about_gaps(self, table: Any) -> None:
         """Missing values."""
@@ -90,7 +90,9 @@ class Troubles:
         """Constant columns."""
         values = table.values
         for j in np.flatnonzero(values.max(axis=0) == values.min(axis=0)):
-            text = f"column {table.names[j]!r} is constant ({values[0, j]:g} in all {len(values)} rows)"
+            words = table.labels.get(table.names[j], ())
+            value = repr(words[0]) if len(words) == 1 else f"{values[0, j]:g}"
+            text = f"column {table.names[j]!r} is constant ({value} in all {len(values)} rows)"
             self._add(table.names[j], text, "drop it, or pass drop_constant=True")
 
     def tell(self) -> None:
@@ -109,3 +111,14 @@ class Troubles:
             else ""
         )
         raise InputError("; ".join(lines) + rest)
+
+
+#: Quoted names and values, and what stands in brackets: a colon in them ends nothing.
+_WITHIN = re.compile(r"(?<![^\s(\[{=])(\"[^\"]*\"|'(?:[^'\\]|\\.)*')|\([^()]*\)")
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """What is wrong, and what to do, of a message that has a colon between the two."""
+    hidden = _WITHIN.sub(lambda match: "x" * len(match[0]), message)
+    at = hidden.find(": ")
+    return (message, "") if at < 0 else (message[:at], message[at + 2 :])
