@@ -26,7 +26,7 @@ def effect(
     start: Annotated[float | None, typer.Option("--from", metavar="NUMBER", help="Default: lower quartile.")] = None,
     end: Annotated[float | None, typer.Option("--to", metavar="NUMBER", help="Default: upper quartile.")] = None,
     category: Annotated[
-        float | None, typer.Option(metavar="CODE", help="Of a categorical variable, the category looked at.")
+        float | None, typer.Option(metavar="CODE", help="If --on has categories: the one looked at.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
