@@ -93,7 +93,7 @@ def learn(
     memory: Memory = "1GiB",
     checkpoint: Checkpoint = None,
     scheduler: Scheduler = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Learn from bundled protein data.", rich_help_panel=DATA)] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Take bundled protein data.", rich_help_panel=DATA)] = False,
     method: str = DEFAULT,
     bootstrap: Annotated[
         int | None,

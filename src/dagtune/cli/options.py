@@ -72,7 +72,7 @@ Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether row 1 holds names.", rich_help_panel=WRITTEN)
 ]
 Query = Annotated[
-    str | None, typer.Option(metavar="SQL", help="What to read: SQL, a sheet, a file of a zip.", rich_help_panel=WRITTEN)
+    str | None, typer.Option(metavar="SQL", help="Read this: SQL, a sheet, a file of a zip.", rich_help_panel=WRITTEN)
 ]
 Columns = Annotated[
     list[str] | None,
