@@ -29,7 +29,7 @@ from dagtune.tables.text import line_of_row, read_text
 from dagtune.tables.tidy import Note, Problem, name_columns, tidy, without_empty_rows
 from dagtune.validation import InputError, check_names, check_width
 
-__all__ = ["Loaded", "choose_positions", "load_frame", "pick_names", "read_adjacency"]
+__all__ = ["Loaded", "about_dialect", "choose_positions", "load_frame", "pick_names", "read_adjacency"]
 
 #: What libraries raise for a damaged file.
 _DAMAGED = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
@@ -211,17 +211,22 @@ def _load_text(
 
     found = tidy(frame, decimal=dialect.decimal, na=options.na, unnamed=unnamed, asked=columns, where=place)
     notes = [note for note in notes if set(note.columns) <= set(frame.columns)]
-    if dialect.names is None and options.header is None:
-        words = f"the first row holds numbers, so the columns are called {names[0]}, {names[1:2] and names[1]}, ..."
-        notes.insert(0, Note("no-header", f"{words} (header=True if it holds names)"))
-    how = dialect.words(usual)
-    if how:
-        notes.insert(0, Note("read-as", ", ".join(how)))
-    if dialect.encoding != "utf-8":
-        notes.append(Note("encoding", f"the file is not UTF-8 text (it was read as {dialect.encoding})"))
+    notes = about_dialect(dialect, names, usual, options) + notes
     return Loaded(
         found.frame, notes + found.notes, found.problems, lambda row: place(row + found.first_row), found.first_row
     )
+
+
+def about_dialect(dialect: Dialect, names: Sequence[str], usual: str, options: ReadOptions) -> list[Note]:
+    """What is said about how a text table is written; ``usual`` is the separator that its ending promises."""
+    how = dialect.words(usual)
+    notes = [Note("read-as", ", ".join(how))] if how else []
+    if dialect.names is None and options.header is None:
+        words = f"the first row holds numbers, so the columns are called {names[0]}, {names[1:2] and names[1]}, ..."
+        notes.append(Note("no-header", f"{words} (header=True if it holds names)"))
+    if dialect.encoding != "utf-8":
+        notes.append(Note("encoding", f"the file is not UTF-8 text (it was read as {dialect.encoding})"))
+    return notes
 
 
 def _load_binary(
