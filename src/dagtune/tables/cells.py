@@ -87,6 +87,8 @@ _PATTERN = {decimal: _pattern(decimal) for decimal in ".,"}
 _EITHER = re.compile(
     r"[-+−]?\s*(?:[$€£¥]\s*)?(?:\d[\d.,'’\u00a0\u202f]*|[.,]\d+)(?:[eE][-+]?\d+|[dD][-+]\d+)?\s*[%€$£]?"
 )
+#: A currency before the brackets of a negative number.
+_OUTSIDE = re.compile(rf"^({_CURRENCY})\s*\(([^()]*)\)$")
 #: How spreadsheets keep a number as text: ="12" and '12.
 _AS_TEXT = re.compile(r"=\"(?P<formula>[^\"]*)\"|'(?P<mark>[-+.,\d][^']*)")
 
@@ -220,6 +222,7 @@ def _parsed(texts: Sequence[str], decimal: str, na: Sequence[str]) -> _Parsed:
 def _bare(text: str) -> str:
     """A cell without blanks around it, and without what keeps a number as text."""
     cell = text.strip().strip(_BLANK)
+    cell = _OUTSIDE.sub(r"(\1\2)", cell)
     kept = _AS_TEXT.fullmatch(cell)
     return cell if kept is None else (kept["formula"] or kept["mark"] or "").strip()
 

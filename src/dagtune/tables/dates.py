@@ -10,10 +10,11 @@ import re
 
 import pandas as pd
 
+from dagtune.tables.cells import is_mark
 from dagtune.text import printable
 from dagtune.validation import InputError
 
-__all__ = ["as_times", "mostly_dates"]
+__all__ = ["as_times", "has_gaps", "mostly_dates", "odd_text"]
 
 #: The parts of a date and the formats that may be meant, by the form of the text.
 _FORMS = {
@@ -48,6 +49,21 @@ def mostly_dates(column: pd.Series) -> bool:
     return sum(_WHOLE.fullmatch(text) is not None for text in texts) > len(texts) / 2
 
 
+def has_gaps(column: pd.Series) -> bool:
+    """Whether a column of dates has missing values, or cells that mean it."""
+    return bool(column.isna().any() or _marked(column).any())
+
+
+def _marked(column: pd.Series) -> pd.Series:
+    return column.map(lambda cell: isinstance(cell, str) and is_mark(cell)).fillna(False).astype(bool)
+
+
+def odd_text(column: pd.Series) -> str:
+    """The first text of a column that is no date; the first text if all are."""
+    texts = [str(value) for value in column[~_marked(column)].dropna()]
+    return next((text for text in texts if _WHOLE.fullmatch(text) is None), texts[0] if texts else "")
+
+
 def as_times(column: pd.Series, name: str) -> pd.Series | None:
     """The times that a column of texts holds; None if a text is no date in the way the others are.
 
@@ -69,7 +85,7 @@ def as_times(column: pd.Series, name: str) -> pd.Series | None:
     >>> as_times(pd.Series(["4/30/2024 1:15 PM", "5/1/2024 12:15 AM"]), "visit").dt.hour.tolist()
     [13, 0]
     """
-    codes, texts = pd.factorize(column)
+    codes, texts = pd.factorize(column.mask(_marked(column)))
     found = [_WHOLE.fullmatch(text) if isinstance(text, str) else None for text in texts]
     parts = [match.groupdict() for match in found if match is not None]
     if not parts or len(parts) < len(texts) or len({part["zone"] for part in parts}) > 1:

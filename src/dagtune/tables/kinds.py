@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dagtune.registry import Registry
-from dagtune.tables.dates import as_times
+from dagtune.tables.dates import as_times, odd_text
 from dagtune.tables.unfit import (
     NAMES_ROWS,
     ask_for,
@@ -215,10 +215,10 @@ class Date(Kind):
         except InputError:
             raise
         except (ValueError, TypeError) as error:
-            first = next((printable(str(value)) for value in column.dropna()), "")
+            odd = printable(odd_text(column))
             raise InputError(
-                f"column {name!r} holds no dates such as 2024-03-31 (the first value is {first!r}): write them so, or "
-                "drop it"
+                f"column {name!r} holds {odd!r}, which is no date such as 2024-03-31, or not written as the others: "
+                f"correct it, leave such rows out (na={odd!r} and missing='drop'), or the column ({leave_out(name)})"
             ) from error
         if getattr(times.dtype, "tz", None) is not None:
             times = times.dt.tz_convert(None)

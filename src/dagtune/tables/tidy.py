@@ -150,13 +150,11 @@ def tidy(
     above, below = _stray_rows(frame, seen)
     if above:
         units = ", ".join(repr(str(cell)[:40]) for cell in frame.iloc[0].dropna().tolist()[:4])
-        more = f" and {above - 1} more below" if above > 1 else ""
-        found.notes.append(Note("stray-row", f"{where(0)} ({units}){more} holds no data and was left out"))
+        found.notes.append(Note("stray-row", f"{where(0)} ({units}){_no_data(above)}"))
     if below:
         cell = next(str(cell) for cell in frame.iloc[len(frame) - below].tolist() if isinstance(cell, str))
         row = where(len(frame) - below)
-        more = f" and {below - 1} more below" if below > 1 else ""
-        found.notes.append(Note("stray-row", f"{row} ({cell[:40]!r}){more} holds no data and was left out"))
+        found.notes.append(Note("stray-row", f"{row} ({cell[:40]!r}){_no_data(below)}"))
     kept = slice(above, len(frame) - below)
     columns = {}
     signs: dict[str, list[str]] = {}
@@ -174,6 +172,14 @@ def tidy(
     found.notes += _about_cells(marks, signs)
     _leave_out_columns(found, unnamed, asked)
     return found
+
+
+def _no_data(count: int) -> str:
+    return (
+        f" and {count - 1} more below hold no data and were left out"
+        if count > 1
+        else " holds no data and was left out"
+    )
 
 
 def without_empty_rows(frame: pd.DataFrame, place: Callable[[int], str]) -> tuple[pd.DataFrame, np.ndarray, list[Note]]:

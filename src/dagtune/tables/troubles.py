@@ -84,7 +84,11 @@ class Troubles:
             if table.names[j] not in self._found:
                 count, where = int(bad[:, j].sum()), self._where(int(np.argmax(bad[:, j])))
                 text = f"column {table.names[j]!r} has {count} {what} of {len(bad)} values, the first in {where}"
-                self._add(table.names[j], text, cure)
+                known, helps = table.values[~bad[:, j], j], cure
+                if len(known) and known.min() == known.max():  # a cross, or nothing: rows with gaps tell the other half
+                    text += ", and only one other value"
+                    helps = f"write what the empty cells mean, or leave it out (drop=[{table.names[j]!r}])"
+                self._add(table.names[j], text, helps)
 
     def about_constant(self, table: Any) -> None:
         """Constant columns."""

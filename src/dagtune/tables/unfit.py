@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from dagtune.tables.dates import mostly_dates
+from dagtune.tables.dates import has_gaps, mostly_dates
 from dagtune.text import printable
 from dagtune.validation import InputError
 
@@ -56,9 +56,9 @@ def refuse_dates(column: pd.Series, name: str) -> None:
         (pd.api.types.is_timedelta64_dtype(column.dtype), "durations", "days"),
     ):
         if found:
+            how = ask_for(name, "date") + (", missing='drop' or 'model'" if has_gaps(column) else "")
             raise InputError(
-                f"column {name!r} holds {what}: turn them into {into} ({ask_for(name, 'date')}), or leave it out "
-                f"({leave_out(name)})"
+                f"column {name!r} holds {what}: turn them into {into} ({how}), or leave it out ({leave_out(name)})"
             )
 
 
