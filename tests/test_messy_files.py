@@ -170,6 +170,7 @@ GOOD = {
     "title-cells.csv": "Survey;;\n" + FRAME.to_csv(index=False, sep=";"),
     "title-units.csv": "Survey;;\nage;dose;size\nyears;mg;cm\n" + FRAME.to_csv(index=False, sep=";", header=False),
     "minus-behind.csv": each(lambda x: f"{x}" if x >= 0 else f"{-x}-"),
+    "dollar-brackets.csv": each(lambda x: f"${x}" if x >= 0 else f"$({-x})"),
     "brackets.csv": each(lambda x: f"{x}" if x >= 0 else f"({-x})"),
     "footnotes.csv": each(lambda x: f"{x}*" if 5 < x < 6 else f"{x}"),
     "daggers.csv": each(lambda x: f"{x} †" if 5 < x < 6 else f"{x}"),
@@ -274,6 +275,11 @@ SECOND = {
         "'t' is text with 60 different values",
         {"drop": ["t"]},
     ),
+    "cross-or-nothing.csv": (
+        FRAME.assign(one=[1 if k % 3 else None for k in range(ROWS)]).to_csv(index=False),
+        "'one' has 20 missing .* and only one other value",
+        {"drop": ["one"]},
+    ),
     "two.zip": (zipped({"x.csv": CSV, "y.csv": "q"}), "holds 2 files", {"query": "x.csv"}),
 }
 REFUSED = {
@@ -286,6 +292,10 @@ REFUSED = {
     "not.xlsx": (b"no workbook", "no .xlsx file"),
     "empty.json": ("{}", "holds no table"),
     "page.xls": (FRAME.to_html(index=False), "web page"),
+    "gap-between-blanks.txt": (
+        GAP.fillna("").to_string(index=False),
+        "line 5 of .* has 2 cells, but the others have 3",
+    ),
     "model.pkl": (b"\x80\x04\x95 no", "ending must be one of"),
     "wide.csv": (",".join(f"c{k}" for k in range(100_000)) + "\n", "100000 columns, but at most"),
 }
@@ -433,6 +443,18 @@ def test_the_audit_finds_dates_and_lists(tmp_path, monkeypatch, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "--kinds 'visit=date'" in said
     assert "--drop 'tags'" in said
+
+
+def test_dates_with_gaps_and_words_among_them_are_told_at_once(tmp_path):
+    visits = pd.Series(pd.date_range("2023-01-05", periods=ROWS).strftime("%d.%m.%Y"))
+    FRAME.assign(visit=visits.where(visits.index != 3, "unknown")).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match=r"kinds=\{'visit': 'date'\}, missing='drop' or 'model'\)"):
+        read_table(tmp_path / "t.csv", infer=True)
+    assert read_table(tmp_path / "t.csv", kinds={"visit": "date"}, missing="drop").count == ROWS - 1
+    FRAME.assign(visit=visits.where(visits.index != 3, "soon")).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match=r"'visit' holds 'soon', which is no date .*na='soon' and missing='drop'"):
+        read_table(tmp_path / "t.csv", kinds={"visit": "date"})
+    assert read_table(tmp_path / "t.csv", kinds={"visit": "date"}, na="soon", missing="drop").count == ROWS - 1
 
 
 def test_day_and_month_that_cannot_be_told_apart_are_refused(tmp_path):
