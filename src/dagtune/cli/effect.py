@@ -29,7 +29,7 @@ def effect(
     start: Annotated[str | None, typer.Option("--from", metavar="VALUE", help="Default: lower quartile.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="VALUE", help="Default: upper quartile.")] = None,
     category: Annotated[
-        str | None, typer.Option(metavar="VALUE", help="Of a categorical variable, the category looked at.")
+        str | None, typer.Option(metavar="LEVEL", help="If --on has categories: the one looked at.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
