@@ -21,7 +21,7 @@ from dagtune.conditional.cells import (
 from dagtune.conditional.columns import OWN
 from dagtune.conditional.design import SCALES, measure
 from dagtune.conditional.mechanisms import additive, fitted, functions, joint, kernel
-from dagtune.conditional.noise import link, shaped, spread
+from dagtune.conditional.noise import link, shaped, spread, spreading
 from dagtune.conditional.numbers import NEGLIGIBLE, SPREAD_BENDS
 from dagtune.conditional.problem import Offer, Shares
 from dagtune.conditional.score import posed
@@ -97,7 +97,7 @@ def by_parts(problem, target, S):
                 if cells[LINKED:UNEVEN].max() > cells[:LINKED].max():
                     e, base = out.copy(), base + nats
         if offer.varying_spread:
-            nats = spread(F, np.array(idx), e, sums.G, sums.rough, out)
+            nats = spread(F, spreading(np.array(idx), sums.G, sums.rough), e, out)
             if nats > -NEGLIGIBLE:
                 distributions(out.copy(), base + nats, uneven)
     return cells

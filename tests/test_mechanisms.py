@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from dagtune.conditional.cholesky import solve
 from dagtune.conditional.mechanisms import (
     _JOINT_VARIANCES,
     BENDS,
@@ -17,7 +18,6 @@ from dagtune.conditional.mechanisms import (
     functions,
     joint,
     kernel,
-    solve,
 )
 from dagtune.conditional.numbers import BEND_VARIANCES, LEAST_SHARE, LINE_VARIANCES, SMOOTHNESS
 

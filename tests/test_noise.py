@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from dagtune.conditional.noise import _BINS, _EDGES, _KNOTS, _PRIOR, _REACH, _T, link, shaped, spread, tilt
+from dagtune.conditional.noise import _BINS, _EDGES, _KNOTS, _PRIOR, _REACH, _T, link, shaped, spread, spreading, tilt
 from dagtune.conditional.numbers import NEGLIGIBLE, SHAPES, SPREADS, TILTS
 
 DRAWS = {
@@ -113,7 +113,7 @@ def test_the_spread_with_one_function_is_the_integral_over_its_coefficient(stren
         at = np.linspace(-1, 3, 2001)
         logs = np.array([log_profile(F, e, np.array([b])) for b in at]) + prior.logpdf(at)
         values.append(logs.max() + np.log(integrate.simpson(np.exp(logs - logs.max()), x=at)))
-    found = spread(F, np.array([0]), e, F @ F.T, np.array([rough]), np.empty(len(e)))
+    found = spread(F, spreading(np.array([0]), F @ F.T, np.array([rough])), e, np.empty(len(e)))
     assert found == pytest.approx(log_mean(values), abs=0.2)
 
 
@@ -123,7 +123,7 @@ def test_the_spread_with_many_functions_is_laplaces_approximation_at_the_mode(se
     rough = np.array([0.0, 1.0, 3.0, 9.0, 0.0, 1.0])
     idx = np.array([0, 1, 3, 4])
     out = np.full(len(e), np.nan)
-    found = spread(F, idx, e, F @ F.T, rough, out)
+    found = spread(F, spreading(idx, F @ F.T, rough), e, out)
     assert found == pytest.approx(spread_laplace(F[idx], e, (F @ F.T)[np.ix_(idx, idx)], rough[idx]), abs=0.1)
     ratio = np.log(e / out)  # half the log variance that was taken out
     slope = np.linalg.lstsq(F[idx].T, 2 * (ratio - ratio.mean()), rcond=None)[0]
@@ -135,7 +135,7 @@ def test_functions_that_are_not_centred_over_the_rows_are_no_trouble():
     """Sums see all rows of a table, the spread a sample of them."""
     F, e = uneven_rows(2, 3)
     F += np.array([[0.5], [-0.2], [0.1]])
-    found = spread(F, np.arange(3), e, F @ F.T, np.ones(3), np.empty(len(e)))
+    found = spread(F, spreading(np.arange(3), F @ F.T, np.ones(3)), e, np.empty(len(e)))
     assert found == pytest.approx(spread_laplace(F, e, F @ F.T, np.ones(3)), abs=0.1)
 
 
@@ -145,7 +145,7 @@ def test_noise_of_one_variance_is_charged_for_a_varying_one(m):
     found = []
     for seed in range(8):
         F, e = uneven_rows(seed, m, strength=0.0)
-        value = spread(F, np.arange(m), e, F @ F.T, np.ones(m), np.empty(len(e)))
+        value = spread(F, spreading(np.arange(m), F @ F.T, np.ones(m)), e, np.empty(len(e)))
         exact = spread_laplace(F, e, F @ F.T, np.ones(m))
         assert value == pytest.approx(exact, abs=0.1) or max(value, exact) < -NEGLIGIBLE
         found.append(value)
@@ -156,7 +156,7 @@ def test_one_wild_row_does_not_make_the_spread_explode():
     F, e = uneven_rows(0, 1)
     F[0, 0], e[0] = 100.0, 1e-8
     out = np.empty(len(e))
-    assert np.isfinite(spread(F, np.array([0]), e, F @ F.T, np.array([1.0]), out))
+    assert np.isfinite(spread(F, spreading(np.array([0]), F @ F.T, np.array([1.0])), e, out))
     assert np.isfinite(out).all()
 
 

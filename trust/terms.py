@@ -161,7 +161,7 @@ TERMS: list[Term] = [
             "value + half_log - 0.5 * log_det",
             "value + half_log - 0.25 * log_det",
         ),
-        ("spread: information doubled", "spread", "H[k, j] = 0.5 * G[idx[k], idx[j]]", "H[k, j] = G[idx[k], idx[j]]"),
+        ("spread: information doubled", "spreading", "= 0.5 * G[idx[k], idx[j]]", "= G[idx[k], idx[j]]"),
         (
             "spread: log of the standard deviations",
             "spread",
@@ -169,7 +169,7 @@ TERMS: list[Term] = [
             "fit -= 0.5 * n * np.log(mu / v)",
         ),
         ("spread: the mean variance", "spread", "fit -= 0.5 * total + 0.5 * n * np.log(mu / v)", "fit -= 0.5 * total"),
-        ("spread: roughness", "spread", "max(rough[idx[k]], 1.0) / SPREADS[q]", "1.0 / SPREADS[q]"),
+        ("spread: roughness", "spreading", "max(rough[idx[k]], 1.0) / SPREADS[q]", "1.0 / SPREADS[q]"),
         ("spread: best prior instead of the mean", "spread", "best + np.log(total / len(SPREADS))", "best"),
         ("spread: sum over priors", "spread", "np.log(total / len(SPREADS))", "np.log(total)"),
         (

@@ -23,7 +23,7 @@ from dagtune.compiled import compiled, far_call
 from dagtune.conditional.apart import any_distribution, any_rows
 from dagtune.conditional.discrete import COUNT, NUMBER, ORDERED, Discrete, by_family, by_table
 from dagtune.conditional.mechanisms import FIRST, Kernel, Sums, additive, fitted, functions, joint, kernel
-from dagtune.conditional.noise import link, shaped, spread
+from dagtune.conditional.noise import Spreading, link, shaped, spread, spreading
 from dagtune.conditional.numbers import NEGLIGIBLE, SPREAD_BENDS
 from dagtune.conditional.problem import Problem, Rows, Targets
 
@@ -105,6 +105,21 @@ def _distributions(
     return max(cells[at], cells[at + 1], cells[at + 2])
 
 
+class Places(NamedTuple):
+    """Where the cells of a target go.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (CELLS,)
+        Log evidence of each cell.
+    left : ndarray, shape (6, rows)
+        What the five mechanisms leave, and what the varying spread of the additive one stands on; empty: not wanted.
+    """
+
+    cells: np.ndarray
+    left: np.ndarray
+
+
 @compiled(inner=True)
 def _of_fit(
     problem: Problem,
@@ -112,13 +127,13 @@ def _of_fit(
     S: np.ndarray,
     u: np.ndarray,
     base: float,
-    cells: np.ndarray,
+    uneven: Spreading,
+    to: Places,
     at: int,
-    left: np.ndarray,
 ) -> float:
     """Fill the cells of a fit u whose Gaussian evidence is ``base``, and what they leave; the fall of log V by a bent
     link."""
-    sums, offer, discrete, wanted = problem.sums, problem.offer, problem.discrete, len(left) > 0
+    offer, discrete, cells, left, wanted = problem.offer, problem.discrete, to.cells, to.left, len(to.left) > 0
     many = offer.any_distribution and problem.targets.smooth[target]
     e = problem.rows.Y[target] - u
     best = _distributions(discrete, S, e, base, many, cells, at)
@@ -137,13 +152,13 @@ def _of_fit(
             if linked > best:
                 e, base, fall, best = bent, base + nats, lower, linked
     if offer.varying_spread and problem.targets.spread[target]:
-        even, idx = np.empty_like(e), spread_functions(S, sums)
-        nats = spread(problem.rows.F, idx, e, sums.G, sums.rough, even)
+        even = np.empty_like(e)
+        nats = spread(problem.rows.F, uneven, e, even)
         if nats > -NEGLIGIBLE:
-            uneven = UNEVEN if at == ADDITIVE else UNEVEN_JOINT
-            _distributions(discrete, S, even, base + nats, many, cells, uneven)
+            varying = UNEVEN if at == ADDITIVE else UNEVEN_JOINT
+            _distributions(discrete, S, even, base + nats, many, cells, varying)
             if wanted:
-                left[uneven // 3] = even
+                left[varying // 3] = even
                 left[5] = e if at == ADDITIVE else left[5]
     return fall
 
@@ -190,7 +205,7 @@ def kernel_of(problem: Problem, S: np.ndarray) -> Kernel:
 
 @compiled(inner=True)
 def additive_cells(
-    problem: Problem, target: int, S: np.ndarray, cells: np.ndarray, left: np.ndarray
+    problem: Problem, target: int, S: np.ndarray, uneven: Spreading, to: Places
 ) -> tuple[float, float, int, int]:
     """Fill the additive cells of a target, and what they leave; mean and variance of log V; the best settings."""
     sums = problem.sums
@@ -198,18 +213,23 @@ def additive_cells(
     plain = additive(sums, target, S, problem.targets.first[target])
     if len(S) > 0:
         fitted(sums, target, S, plain.setting, problem.rows.F, u)
-    fall = _of_fit(problem, target, S, u, plain.value, cells, ADDITIVE, left)
+    fall = _of_fit(problem, target, S, u, plain.value, uneven, to, ADDITIVE)
     return plain.log_v - fall, plain.vague, plain.setting, plain.other
 
 
 @compiled(inner=True)
 def joint_cells(
-    problem: Problem, target: int, S: np.ndarray, given: Kernel, cells: np.ndarray, left: np.ndarray
+    problem: Problem,
+    target: int,
+    S: np.ndarray,
+    given: Kernel,
+    uneven: Spreading,
+    to: Places,
 ) -> tuple[float, float]:
     """Fill the joint cells of a target, and what they leave; mean and variance of log V."""
     u = np.empty(problem.rows.Y.shape[1])
     value, log_v, vague = joint(given, problem.rows.Y[target], u)
-    _of_fit(problem, target, S, u, value, cells, JOINT, left)
+    _of_fit(problem, target, S, u, value, uneven, to, JOINT)
     return log_v, vague
 
 
@@ -380,17 +400,21 @@ def one_evidence(problem: Problem, child: int, S: np.ndarray, cells: np.ndarray,
     log_v, vague, known, top, best = 0.0, 0.0, _NEVER, first, (FIRST, FIRST)
     nothing = np.empty((0, 0))
     given, known_kernel = Kernel(nothing, nothing, nothing), False
+    uneven = Spreading(np.empty(0, np.int64), nothing, np.empty((0, 0, 0)), np.empty(0), np.empty(0))
+    if len(S) > 0 and problem.offer.varying_spread and targets.spread[first:last].any():
+        uneven = spreading(spread_functions(S, problem.sums), problem.sums.G, problem.sums.rough)
     left = kept = np.empty((0, 0))
     for t in range(first, last):
         mine = cells[t - first]
         if len(changes) > 0:
             left = np.empty((6, problem.rows.Y.shape[1]))
-        v, w, setting, other = additive_cells(problem, t, S, mine, left)
+        to = Places(mine, left)
+        v, w, setting, other = additive_cells(problem, t, S, uneven, to)
         if len(S) > 1 and problem.offer.joint and targets.joint[t]:
             if not known_kernel:
                 given, known_kernel = kernel_of(problem, S), True
             sums_best = max(mine[:JOINT])
-            joint_v, joint_w = joint_cells(problem, t, S, given, mine, left)
+            joint_v, joint_w = joint_cells(problem, t, S, given, uneven, to)
             if max(mine[JOINT:]) > sums_best:
                 v, w = joint_v, joint_w
         prior = log_shares(problem, child, t, len(S))

@@ -21,7 +21,7 @@ from dagtune.conditional.cells import (
 from dagtune.conditional.columns import OTHER_KINDS, SCORES
 from dagtune.conditional.discrete import COUNT, ORDERED, Fitted, fit_rows, log_likelihoods, quantile_residuals
 from dagtune.conditional.mechanisms import BENDS, additive, fitted, functions, joint
-from dagtune.conditional.noise import link, spread, tilt
+from dagtune.conditional.noise import link, spread, spreading, tilt
 from dagtune.conditional.score import Score
 from dagtune.text import printable
 
@@ -192,7 +192,7 @@ def _residual(score: Score, child: int, k: int, cell: int, S: Sequence[int]) -> 
         link(u, e, out)
         e = out.copy()
     if cell >= UNEVEN_JOINT or UNEVEN <= cell < JOINT:
-        spread(rows.F, spread_functions(parents, sums), e, sums.G, sums.rough, out)
+        spread(rows.F, spreading(spread_functions(parents, sums), sums.G, sums.rough), e, out)
         e = out
     return e
 

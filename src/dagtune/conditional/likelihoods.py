@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dagtune.compiled import compiled
-from dagtune.conditional.mechanisms import solve
+from dagtune.conditional.cholesky import solve
 from dagtune.conditional.numbers import DISPERSIONS, INDEX_BENDS, INDEX_LINES
 
 __all__ = ["COUNTS", "LEVELS", "SETTINGS", "first_weights", "fit", "rows_of"]

@@ -24,9 +24,22 @@ from typing import NamedTuple
 import numpy as np
 
 from dagtune.compiled import compiled
+from dagtune.conditional.cholesky import solve
 from dagtune.conditional.numbers import BEND_VARIANCES, LEAST_SHARE, LINE_VARIANCES, QUADRATIC, SMOOTHNESS
 
-__all__ = ["BENDS", "FIRST", "Kernel", "Sums", "additive", "fitted", "flips", "functions", "joint", "kernel", "solve"]
+__all__ = [
+    "BENDS",
+    "FIRST",
+    "Additive",
+    "Kernel",
+    "Sums",
+    "additive",
+    "fitted",
+    "flips",
+    "functions",
+    "joint",
+    "kernel",
+]
 
 LINES, BENDS = len(LINE_VARIANCES), len(BEND_VARIANCES)
 #: Where the climb over (line, bend) begins: 10 and 1.
@@ -59,32 +72,6 @@ class Sums(NamedTuple):
     power: np.ndarray
     starts: np.ndarray
     rough: np.ndarray
-
-
-@compiled(fastmath=True)
-def solve(H: np.ndarray, g: np.ndarray) -> float:
-    """Overwrites g by H^-1 g for a positive definite H (lower half; overwritten by its factor); log det H."""
-    p, log_det = len(g), 0.0
-    for i in range(p):
-        for j in range(i + 1):
-            s = H[i, j]
-            for t in range(j):
-                s -= H[i, t] * H[j, t]
-            if i == j:
-                H[i, i] = np.sqrt(max(s, 1e-12))
-                log_det += 2 * np.log(H[i, i])
-            else:
-                H[i, j] = s / H[j, j]
-        s = g[i]
-        for t in range(i):
-            s -= H[i, t] * g[t]
-        g[i] = s / H[i, i]
-    for i in range(p - 1, -1, -1):
-        s = g[i]
-        for j in range(i + 1, p):
-            s -= H[j, i] * g[j]
-        g[i] = s / H[i, i]
-    return log_det
 
 
 @compiled

@@ -18,15 +18,16 @@ from __future__ import annotations
 
 import math
 from math import lgamma
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dagtune.compiled import compiled
-from dagtune.conditional.mechanisms import solve
+from dagtune.conditional.cholesky import factor, solve, substitute
 from dagtune.conditional.numbers import NEGLIGIBLE, SHAPES, SPREADS, TILTS
 
-__all__ = ["link", "shaped", "spread", "tilt", "tilt_rows"]
+__all__ = ["Spreading", "link", "shaped", "spread", "spreading", "tilt", "tilt_rows"]
 
 # --- link -----------------------------------------------------------------------------------------------------------
 
@@ -116,14 +117,54 @@ def link(u: np.ndarray, e: np.ndarray, out: np.ndarray) -> tuple[float, float]:
 _FAR = 6.0
 
 
+class Spreading(NamedTuple):
+    """What all varying spreads on the same m functions share, for each prior variance s of SPREADS.
+
+    Parameters
+    ----------
+    idx : ndarray of int, shape (m,)
+        The functions.
+    precision : ndarray, shape (len(SPREADS), m)
+        Of their coefficients before the data.
+    factors : ndarray, shape (len(SPREADS), m, m)
+        Cholesky factors of the precision after the data.
+    log_det, half_log : ndarray, shape (len(SPREADS),)
+        Log determinant of that; half the log determinant of the precision before the data.
+    """
+
+    idx: np.ndarray
+    precision: np.ndarray
+    factors: np.ndarray
+    log_det: np.ndarray
+    half_log: np.ndarray
+
+
+@compiled
+def spreading(idx: np.ndarray, G: np.ndarray, rough: np.ndarray) -> Spreading:
+    """The varying spreads on some functions: the information of their coefficients is G / 2, whatever these are."""
+    m, count = len(idx), len(SPREADS)
+    lam, H = np.empty((count, m)), np.empty((count, m, m))
+    log_det, half_log = np.empty(count), np.zeros(count)
+    for q in range(count):
+        for k in range(m):
+            lam[q, k] = max(rough[idx[k]], 1.0) / SPREADS[q]
+            half_log[q] += 0.5 * np.log(lam[q, k])
+            for j in range(k + 1):
+                H[q, k, j] = 0.5 * G[idx[k], idx[j]]
+            H[q, k, k] += lam[q, k]
+        log_det[q] = factor(H[q])
+    return Spreading(idx, lam, H, log_det, half_log)
+
+
 @compiled(fastmath=True)
-def spread(F: np.ndarray, idx: np.ndarray, e: np.ndarray, G: np.ndarray, rough: np.ndarray, out: np.ndarray) -> float:
+def spread(F: np.ndarray, given: Spreading, e: np.ndarray, out: np.ndarray) -> float:
     """Nats of a noise variance that varies with the parents; ``out`` becomes the residuals brought to one variance.
 
     log variance = mu + sum_k b_k F_k, b_k ~ N(0, s / rough_k), mu at its maximum. Fisher scoring: the information of b
-    is G / 2 whatever b is, so one Gram matrix serves all steps. Averaged over two values of s. Where the first step
+    is G / 2 whatever b is, so one factor serves all steps. Averaged over two values of s. Where the first step
     promises nothing, no second is made: the evidence is negligible then, and so is its error.
     """
+    idx = given.idx
     rows, m = len(e), len(idx)
     n = float(rows)
     v = 0.0
@@ -140,24 +181,18 @@ def spread(F: np.ndarray, idx: np.ndarray, e: np.ndarray, G: np.ndarray, rough: 
             s += row[t] * w[t]
         first[k] = s
     best, evidence = -1e300, np.empty(len(SPREADS))
-    lam, b, step, gradient = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    h, tried, H = np.empty(rows), np.empty(rows), np.empty((m, m))
+    b, step, gradient = np.empty(m), np.empty(m), np.empty(m)
+    h, tried = np.empty(rows), np.empty(rows)
     for q in range(len(SPREADS)):
-        half_log = 0.0
-        for k in range(m):
-            lam[k] = max(rough[idx[k]], 1.0) / SPREADS[q]
-            half_log += 0.5 * np.log(lam[k])
-            b[k], gradient[k] = 0.0, first[k]
+        lam, log_det, half_log = given.precision[q], given.log_det[q], given.half_log[q]
+        b[:] = 0.0
+        gradient[:] = first
         h[:] = 0.0
-        value, log_det = 0.0, 0.0  # beyond a constant variance
+        value = 0.0  # beyond a constant variance
         for turn in range(8):
             rise = 0.0
-            for k in range(m):
-                step[k] = gradient[k]
-                for j in range(k + 1):
-                    H[k, j] = 0.5 * G[idx[k], idx[j]]
-                H[k, k] += lam[k]
-            log_det = solve(H, step)
+            step[:] = gradient
+            substitute(given.factors[q], step)
             for k in range(m):
                 rise += 0.5 * gradient[k] * step[k]
             if rise < 0.05 or (turn == 0 and 2 * rise + half_log - 0.5 * log_det < -NEGLIGIBLE):
