@@ -20,6 +20,7 @@ from dagtune.engine.dependence import dependence_blocks, independence_pvalues, m
 from dagtune.engine.independence import NullMoments, hsic, hsic_test
 from dagtune.engine.kernels import KERNELS
 from dagtune.engine.packed import with_second
+from dagtune.engine.problem import scale
 from dagtune.validation import InputError
 from oracles import hsic_by_trace, kernel_matrix
 
@@ -526,3 +527,30 @@ def test_two_threads_do_not_make_the_engine_take_the_dearer_path():
     X = np.random.default_rng(0).normal(size=(400, 20))
     X[:, 1:] += np.tanh(X[:, :-1])
     assert {dependence.measure_dependence(X, threads=threads).engine for threads in (1, 2)} == {"lowrank"}
+
+
+@pytest.mark.parametrize("engine", ["auto", "dense", "lowrank"])
+def test_a_small_table_is_left_to_one_thread(engine, monkeypatch):
+    def no_threads(*_):
+        raise AssertionError("a second thread was started")
+
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    alone = measure_dependence(X, engine=engine, threads=1)
+    monkeypatch.setattr("dagtune.parallel.ThreadPoolExecutor", no_threads)
+    assert (measure_dependence(X, engine=engine, threads=2).second == alone.second).all()
+    with pytest.raises(AssertionError, match="second thread"):
+        measure_dependence(np.repeat(X, 40, axis=0), engine="dense", threads=2)
+
+
+@pytest.mark.parametrize(("d", "most"), [(4, 1), (40, 14)])
+def test_choosing_a_path_looks_at_few_combinations(d, most, monkeypatch):
+    looked = []
+
+    def scale_and_count(problem, members, *some, **more):
+        looked.append(members)
+        return scale(problem, members, *some, **more)
+
+    monkeypatch.setattr("dagtune.engine.paths.scale", scale_and_count)
+    X = np.random.default_rng(0).normal(size=(100, d))
+    assert measure_dependence(X, threads=1).engine == "lowrank"
+    assert sum(len(members) for members in looked if members.shape[1] == 2) in range(1, most + 1)

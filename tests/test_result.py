@@ -664,7 +664,7 @@ def test_text_and_why_tell_probabilities_track_record_and_what_is_open():
     assert "0.03 if the model holds (reverse 0.95, none 0.02)" in found.why("b", "a")
     assert "undecided" not in found.why("a", "b")
     for edge in (("b", "c"), ("c", "b")):
-        assert found.why(*edge).endswith("The direction of this pair is undecided.")
+        assert "The direction of this pair is undecided. Step by step: In phase" in found.why(*edge)
     assert "on real pairs" not in str(believed(track_record=None))
 
 

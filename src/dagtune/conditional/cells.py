@@ -293,6 +293,7 @@ def _part(problem: Problem, p: int) -> Problem:
             targets.joint,
             targets.spread,
             parts.first[p],
+            targets.rough,
         ),
         problem.offer,
         Discrete(

@@ -237,8 +237,8 @@ def fitted(sums: Sums, target: int, S: np.ndarray, setting: int, F: np.ndarray, 
 
 
 @compiled(fastmath=True)
-def flips(sums: Sums, target: int, S: np.ndarray, settings: tuple[int, int], out: np.ndarray) -> None:
-    """``out`` (d,) becomes what every single addition to and removal from S adds to the log evidence.
+def flips(sums: Sums, target: int, S: np.ndarray, settings: tuple[int, int], out: np.ndarray) -> float:
+    """``out`` (d,) becomes what every single addition to and removal from S adds to the log evidence; that of S.
 
     All from one factor of A a setting: a removal by the inverse of its block of A^-1, an addition by its Schur
     complement. The better of two settings counts. For ranking, not for decisions.
@@ -344,6 +344,7 @@ def flips(sums: Sums, target: int, S: np.ndarray, settings: tuple[int, int], out
             out[j] = max(out[j], value)
     for j in range(d):
         out[j] -= base
+    return base
 
 
 #: Prior variances of the joint function, in units of the noise variance.

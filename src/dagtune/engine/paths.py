@@ -30,6 +30,8 @@ _AT_ONCE = 2.2e-3
 _SHARING = 0.85
 #: Dense work of fewer seconds than this is left to one thread, and low-rank work of fewer rows times variables^2.
 _WORTH_THREADS, _WORTH_THREADS_LOW = 0.03, 1e5
+#: To know what combinations cost some dozen of them are looked at, and not more than one in ten.
+_LOOKS, _SELDOM = 12, 10
 #: "auto" refuses a dense run that would take longer than this.
 _MAX_HOURS = 2.0
 
@@ -46,13 +48,13 @@ def choose_path(problem: Problem, engine: str, wanted: Sequence[np.ndarray]) -> 
     """The path to take for the combinations ``wanted``, of which the first are the single variables."""
     problem.progress("bandwidths", 0.0)
     sample = problem.rows.sample(MEDIAN_ROWS)
-    if engine == "dense":
-        return Dense(problem, sample, "engine='dense' was asked for")
     count = sum(map(len, wanted))
     # A small problem is done before a second thread has started.
     alone = replace(problem, threads=1)
     light = problem if problem.rows.count * problem.rows.width**2 > _WORTH_THREADS_LOW else alone
     problem = problem if _dense_seconds(alone, count) > _WORTH_THREADS else alone
+    if engine == "dense":
+        return Dense(problem, sample, "engine='dense' was asked for")
     dense_seconds = _dense_seconds(problem, count)
     if engine == "auto" and dense_seconds < _AT_ONCE:
         return Dense(problem, sample, f"so small a table takes about {say_seconds(dense_seconds)}")
@@ -95,7 +97,7 @@ def _look(problem: Problem, sample: np.ndarray, wanted: Sequence[np.ndarray]) ->
             raise NoExpansionError(one)
     if problem.combine == "sum":
         for members in wanted[1:]:
-            looked += scale(problem, members[:: max(len(members) // 12, 1)], sample)
+            looked += scale(problem, members[:: max(len(members) // _LOOKS, _SELDOM)], sample)
     return scaled, looked
 
 
