@@ -105,6 +105,15 @@ def test_the_additive_evidence_is_the_mean_of_dense_ones_over_all_settings(S, st
     assert (other % BENDS == 0) == (best % BENDS > 0) or other == best
 
 
+@pytest.mark.parametrize(("S", "strength", "seed"), [((2, 3, 4), 0.0, 0), (SETS[-1], 1.0, 0), (SETS[-1], 1.0, 1)])
+def test_few_rows_leave_log_v_open(S, strength, seed):
+    """With 20 rows the settings differ by tenths, by all of them as by those that the climb sees."""
+    F, y = some_rows(seed, n=20, strength=strength)
+    _, variance = over_settings(np.array([at_setting(F, y, S, k) for k in range(LINES * BENDS)]))
+    assert variance > 0.05
+    assert additive(sums_of(F, y), 0, np.array(S), FIRST)[2] == pytest.approx(variance, rel=0.1)
+
+
 @pytest.mark.parametrize("first", [0, BENDS - 1, FIRST, LINES * BENDS - 1])
 def test_where_the_climb_begins_hardly_matters(first):
     F, y = some_rows(1)

@@ -6,9 +6,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from trust.mutants import PACKAGES, ROOT, mutants_in, reasons, results_of
+from trust.terms import TERMS, kept
 
 PAGE = ROOT / "docs" / "promises.md"
+_TERMS = "<!-- terms: written by python -m trust.survivors -->\n", "<!-- end of terms -->\n"
 _BEGIN, _END = "<!-- survivors: written by python -m trust.survivors -->\n", "<!-- end of survivors -->\n"
 
 
@@ -37,6 +41,28 @@ def listed() -> str:
     return "\n".join([head + "\n".join(rows), "", "| survivor | reason |\n|---|---|\n" + "\n".join(lines), ""])
 
 
+def terms_told() -> str:
+    """What became of the terms of the conditional score, as docs/promises.md has it."""
+    fates = kept()
+    tried = {term.name: fates[term[:4]][-1] for term in TERMS if term[:4] in fates}
+    alive = [name for name, fate in tried.items() if fate != "killed"]
+    others = [term.name for term in TERMS if term.name not in tried]
+    return "\n".join(
+        [
+            f"On {date.today()} there were {len(TERMS)}; {len(tried) - len(alive)} were killed when last tried.",
+            f"Survived: {'; '.join(alive) or 'none'}.",
+            f"Not tried since their lines were last changed ({len(others)}): {'; '.join(others) or 'none'}.",
+            "",
+        ]
+    )
+
+
+def _put(page: str, begin: str, end: str, text: str) -> str:
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return before + begin + text + end + after
+
+
 def main() -> None:
     """Write the list into the page; say which survivors have no reason, and which reasons no survivor."""
     known, alive = reasons(), {key for package in PACKAGES for key in survivors(package)}
@@ -46,9 +72,8 @@ def main() -> None:
     for key in sorted(set(known) - alive):
         print(f"no survivor{'' if key in source else ', nor in the source'}: {key}")
     if alive <= set(known):
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-        _, _, after = rest.partition(_END)
-        PAGE.write_text(before + _BEGIN + listed() + _END + after, encoding="utf-8")
+        page = _put(PAGE.read_text(encoding="utf-8"), *_TERMS, terms_told())
+        PAGE.write_text(_put(page, _BEGIN, _END, listed()), encoding="utf-8")
 
 
 if __name__ == "__main__":
