@@ -79,6 +79,7 @@ kills: $(READY)  ## Kill 100 runs just before or after they write, rename or rem
 mutants: $(READY)  ## Spoil every term of the conditional score, and 100 random places of each package: do tests fail?
 	$(BIN)/python -m trust.terms
 	$(BIN)/python -m trust.mutants
+	$(BIN)/python -m trust.survivors
 
 long-run: $(READY)  ## 1 000 fits in one process: memory, threads, open files
 	$(BIN)/python -m trust.long_run

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import urllib.parse
 from pathlib import Path
 
@@ -23,10 +24,13 @@ CSS = """
 .md-grid { max-width: 70rem }
 .md-typeset table:not([class]) { font-size: .68rem }
 .scroll { overflow-x: auto }
+@media (min-width: 45rem) { .md-typeset td:first-child code { word-break: normal } }
 .scroll table { border-collapse: collapse; border: 0; font-size: .68rem }
 .scroll td, .scroll th { border: 0; border-bottom: .05rem solid #8886; padding: .2rem .6rem }
 .scroll td { text-align: right }
 """
+#: Letters of code that fit a line of a page.
+WIDTH = 84
 #: Pages from outside docs/.
 MORE = ["BENCHMARKS.md", "CHANGELOG.md", "CONTRIBUTING.md", "reproduction/REPRODUCTION.md"]
 #: Reports of the gallery: title, what it shows, how the table is made, options of ``dagtune learn``.
@@ -98,7 +102,8 @@ def notebooks() -> None:
         book = nbformat.read(path, as_version=4)
         work = ROOT / "build/notebooks"
         work.mkdir(parents=True, exist_ok=True)
-        NotebookClient(book, timeout=600, resources={"metadata": {"path": str(work)}}).execute()
+        quiet = ["--log-level=ERROR"]  # the kernel warns that it talks over TCP, with ourselves
+        NotebookClient(book, timeout=600, extra_arguments=quiet, resources={"metadata": {"path": str(work)}}).execute()
         parts = []
         for number, cell in enumerate(book.cells):
             if cell.cell_type == "markdown":
@@ -114,14 +119,24 @@ def notebooks() -> None:
 def shown(output: dict, picture: Path) -> str:
     """One output of a cell as Markdown: a picture, HTML, or text."""
     if output["output_type"] == "stream":
-        return "" if output["name"] == "stderr" else f"```text\n{output['text'].rstrip()}\n```"
+        return "" if output["name"] == "stderr" else f"```text\n{wrapped(output['text'])}\n```"
     data = output.get("data", {})
     if "image/png" in data:
         picture.write_bytes(base64.b64decode(data["image/png"]))
         return f"![what the cell shows]({picture.name})"
     if "text/html" in data:
         return '<div class="scroll">' + re.sub(r"\n\s*\n", "\n", data["text/html"]) + "</div>"
-    return f"```text\n{data.get('text/plain', '').rstrip()}\n```"
+    return f"```text\n{wrapped(data.get('text/plain', ''))}\n```"
+
+
+def wrapped(text: str) -> str:
+    """Printed text, whose sentences fit a page; lines of tables stay as they are."""
+    lines = []
+    for line in text.rstrip().splitlines():
+        inner = " " * (len(line) - len(line.lstrip()) + 4)
+        sentence = len(line) > WIDTH and "  " not in line.strip()
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=inner) if sentence else [line]
+    return "\n".join(lines)
 
 
 def gallery() -> None:

@@ -31,6 +31,7 @@ PRINTED = {
     "cost": "Cost of a default fit",
     "mixed": "Tables of mixed kinds",
     "kinds": "Noise of every kind",
+    "groups": "Groups of rows",
     "gaps": "Missing values",
     "tiers": "Real tables with tiers",
     "sachs": "The Sachs proteins with their experiments",

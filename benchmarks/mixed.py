@@ -30,14 +30,21 @@ CHANCE = ("random-complete", "empty")
 MODELS = ("mixed", "other")
 
 
-def draw(model: str, nodes: int, rows: int, seed: int) -> tuple[pd.DataFrame, dict[str, str], np.ndarray]:
-    """A table, the kinds of its columns, and its graph; ``A[i, j]`` means i -> j."""
+def draw(
+    model: str, nodes: int, rows: int, seed: int, *, level: np.ndarray | None = None, numbers: bool = False
+) -> tuple[pd.DataFrame, dict[str, str], np.ndarray]:
+    """A table, the kinds of its columns, and its graph; ``A[i, j]`` means i -> j.
+
+    ``level`` (rows, nodes) is added to numbers, which their effects feel; with ``numbers`` all columns are such.
+    """
     rng = np.random.default_rng([2026, MODELS.index(model), nodes, rows, seed])
     truth = random_dag(nodes, int(1.5 * nodes), rng=rng)
-    kinds = [KINDS[k % len(KINDS)] for k in rng.permutation(nodes)]
+    kinds = ["continuous" if numbers else KINDS[k % len(KINDS)] for k in rng.permutation(nodes)]
     X = np.zeros((rows, nodes))
     for j in topological_order(truth):
         X[:, j] = _node(kinds[j], [(X[:, i], kinds[i]) for i in parents(truth, j)], model == "other", rows, rng)
+        if level is not None and kinds[j] == "continuous":
+            X[:, j] += level[:, j]
     names = [f"x{j}" for j in range(nodes)]
     return pd.DataFrame(X, columns=names), dict(zip(names, kinds)), truth
 

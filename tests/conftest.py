@@ -66,6 +66,13 @@ def no_network():
     patch.undo()
 
 
+def pytest_collection_modifyitems(items):
+    """Processes that share out the tests must agree on their names: no address of an object may be part of one."""
+    for item in items:
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(f"{item.nodeid}: the name changes from process to process; give it ids")
+
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

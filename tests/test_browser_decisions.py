@@ -17,6 +17,29 @@ from reports import believed, drawn
 pytestmark = pytest.mark.browser
 
 
+#: Lines in the focus that run through the box of a third variable, as [line, variable].
+CROSSED = """() => {
+    const seen = (one) => one.style.display !== "none" && one.getAttribute("d") !== "M0 0";
+    const boxes = [...document.querySelectorAll("#stage .node")].filter(seen);
+    const centre = (box) => ["x", "y"].map((axis, k) => {
+        const drawn = box.getBBox(), moved = box.transform.baseVal.consolidate();
+        return drawn[axis] + (k ? drawn.height : drawn.width) / 2 + (moved ? (k ? moved.matrix.f : moved.matrix.e) : 0);
+    });
+    const found = [];
+    for (const [k, line] of [...document.querySelectorAll("#stage .line")].entries()) {
+        if (!seen(line)) continue;
+        const long = line.getTotalLength(), points = [];
+        for (let at = 12; at < long - 12; at += 4) points.push(line.getPointAtLength(at));
+        for (const box of boxes) {
+            const [x, y] = centre(box), size = box.getBBox(), [w, h] = [size.width / 2 - 2, size.height / 2 - 2];
+            const hit = points.some((p) => Math.abs(p.x - x) < w && Math.abs(p.y - y) < h);
+            if (hit) found.push([k, Number(box.dataset.node)]);
+        }
+    }
+    return found;
+}"""
+
+
 @pytest.fixture(scope="module")
 def unsure(folder):
     """Twelve variables; the direction of the first edge is open in 40 graphs, and a second one turns with it."""
@@ -124,6 +147,10 @@ def test_the_focus_shows_one_variable_with_its_causes_and_effects(opened, folder
         beside = one["right"] <= other["left"] or other["right"] <= one["left"]
         assert beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
     assert min(box["height"] for box in boxes) > 8
+    page.locator("#depth").select_option("2")  # now some lines have rows between their ends
+    assert page.evaluate(CROSSED) == []
+    shades = f"{visible.rpartition('.map')[0]}.map((one) => Number(getComputedStyle(one).opacity))"
+    assert min(page.eval_on_selector_all("#stage .node", shades)) > 0.8  # what is two steps away is legible, too
     page.locator("#depth").select_option("0")
     assert len(page.eval_on_selector_all("#stage .node", visible)) == 100
     assert visible_edges(page) == edges_of(result.matrix)
@@ -147,6 +174,23 @@ def test_verdict_effect_curve_and_next_questions_are_on_the_page(opened, folder)
     first = result.edges().iloc[0]
     assert result.effect(first["cause"], first["effect"]).words in page.locator("#panel").inner_text()
     assert page.locator("#verdict").bounding_box()["y"] < page.locator("#graph").bounding_box()["y"] + 1
+
+
+def test_a_cause_with_levels_has_a_dot_for_each_and_its_panel_names_them(opened, folder):
+    rng = np.random.default_rng(0)
+    size = rng.choice(["small", "middle", "<b>large</b>"], 400)
+    load = pd.Series(size).map({"small": 0.0, "middle": 2.0, "<b>large</b>": 3.0}) + rng.normal(size=400)
+    result = ConditionalTuning(roots="size", random_state=0).fit(pd.DataFrame({"size": size, "load": load})).result_
+    page = opened(write_report(folder / "levels.html", result))
+    page.locator("#edge-table tbody button").first.click()
+    dots = page.locator("#panel .curve .dot")
+    heights = [float(dots.nth(k).get_attribute("cy")) for k in range(3)]  # levels in the order of their names
+    assert dots.count() == 3
+    assert heights[0] < heights[1] < heights[2]  # <b>large</b>, middle, small: upwards is more
+    assert page.locator("#panel .curve text").all_text_contents()[-1] == "small"
+    node(page, result, "size").click()
+    assert f"<b>large</b> ({(size == '<b>large</b>').sum()})" in page.locator("#panel").inner_text()
+    assert "categories without an order" in page.locator("#panel").inner_text()
 
 
 def test_verdict_and_graph_are_in_sight_when_the_page_opens(opened, folder):

@@ -216,7 +216,7 @@ def test_a_mistake_gives_one_line_and_exit_2(desk, monkeypatch, capsys, argument
 
 def run(arguments, folder, **options):
     return subprocess.run(
-        [*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=120, check=False, **options
+        [*PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=600, check=False, **options
     )
 
 
@@ -265,7 +265,7 @@ def test_a_reader_that_goes_away_ends_the_program_quietly(desk):
     program = subprocess.Popen([*PROGRAM, "audit", "good.csv", "--json"], cwd=desk, stdout=-1, stderr=-1, text=True)
     program.stdout.close()
     assert program.stderr.read() == ""
-    assert program.wait(timeout=60) == 2
+    assert program.wait(timeout=300) == 2
 
 
 def test_our_own_mistakes_exit_1_and_ask_for_a_report(desk, monkeypatch, capsys):

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -166,6 +167,17 @@ def test_any_number_of_threads_gives_the_same_numbers(engine):
     assert np.abs(one.first - three.first).max() <= 1e-10 * one.first.max()
 
 
+@pytest.mark.parametrize(("engine", "memories"), [("lowrank", ("11MiB", "30MiB")), ("dense", ("120KiB", "600KiB"))])
+def test_any_amount_of_memory_gives_the_same_numbers(engine, memories):
+    """Chunks of rows, tiles, and groups of columns are cut to fit: here into some, elsewhere into one."""
+    X = data("random", 4000 if engine == "lowrank" else 700)
+    one = measure_dependence(X, engine=engine)
+    for memory in memories:
+        other = measure_dependence(X, engine=engine, memory=memory)
+        np.testing.assert_allclose(other.second, one.second, rtol=1e-9)
+        np.testing.assert_allclose(other.first, one.first, rtol=1e-9)
+
+
 def test_columns_and_rows_in_another_order_give_the_same_numbers():
     X = data("random", 150)
     dep = measure_dependence(X, engine="lowrank")
@@ -181,6 +193,30 @@ def test_a_sum_that_is_constant_depends_on_nothing():
     for engine in ("lowrank", "dense"):
         dep = measure_dependence(np.column_stack([x, -x, y]), engine=engine)
         assert abs(dep.second[2, 0, 1]) < 1e-15
+
+
+def test_a_sum_that_is_constant_up_to_rounding_depends_on_nothing():
+    """x + (1 - x) is 1, or the number beside it; which of them must not matter."""
+    x = np.random.default_rng(3).normal(size=100)
+    assert len(np.unique(x + (1 - x))) > 1
+    for engine in ("lowrank", "dense"):
+        dep = measure_dependence(np.column_stack([x, 1 - x, x**2]), engine=engine)
+        assert abs(dep.second[2, 0, 1]) < 1e-15
+
+
+def test_a_measurement_that_would_take_days_names_the_widest_column(monkeypatch):
+    monkeypatch.setattr("dagtune.engine.paths._MAX_HOURS", 0.0)
+    X = np.random.default_rng(3).normal(size=(2000, 3)).cumsum(axis=0) * [1.0, 1.0, 1.0]
+    X[:, 1] = X[:, 1] ** 3
+    with pytest.raises(InputError, match=r"column 'x1' spreads over .* would take .* in low rank"):
+        measure_dependence(X, order=1)
+
+
+def test_more_variables_than_are_held_are_refused_at_exactly_that_width():
+    small = measure_dependence(data("random", 20))
+    for width, words in ((200, "order 2 was not measured"), (201, r"limit 200 for order 2")):
+        with pytest.raises(InputError, match=words):
+            _ = replace(small, names=tuple(map(str, range(width))), higher={}).second
 
 
 def test_auto_says_which_path_and_why():
@@ -319,6 +355,17 @@ def test_a_kernel_of_ones_own_takes_either_path():
     assert measure_dependence(np.random.default_rng(0).normal(size=(1000, 2)), kernel=rough).engine == "dense"
 
 
+def test_a_kernel_of_two_arguments_far_from_zero_takes_either_path():
+    """Its series is centred on the data: on an interval of another place it would be wrong."""
+    X = 4 + np.tanh(data("random", 150))
+
+    def ratio(x, y):
+        return x * y / (1 + x * x * y * y)
+
+    low, dense = (measure_dependence(X, kernel=ratio, bandwidth=2.0, engine=engine) for engine in ("lowrank", "dense"))
+    np.testing.assert_allclose(low.second, dense.second, atol=1e-8 * dense.second.max())
+
+
 # ------------------------------------------------------------------------------------------------- pairs and tests
 
 
@@ -346,6 +393,20 @@ def test_hsic_of_several_columns_is_the_trace_formula():
                 matrices.append(np.exp(-squares / (2 * np.median(squares[np.triu_indices(60, 1)]))))
         assert hsic(x, y, kernel=kernel) == pytest.approx(hsic_by_trace(*matrices), rel=1e-10)
     assert hsic(x, pd.Series(y[:, 0])) == pytest.approx(hsic(x, y[:, 0]))
+
+
+@pytest.mark.parametrize("distinct", [3, 50])
+def test_the_bandwidth_of_several_columns_counts_rows_that_are_equal(distinct):
+    """The median of all distances; only if that is 0, of those that are not."""
+    rng = np.random.default_rng(12)
+    points, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    points[distinct:] = points[0]
+    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    between = squares[np.triu_indices(60, 1)]
+    median = np.median(between if distinct == 50 else between[between > 0])
+    assert (np.median(between) > 0) == (distinct == 50)
+    expected = hsic_by_trace(np.exp(-squares / (2 * median)), kernel_matrix(y, "gaussian"))
+    assert hsic(points, y) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_null_moments_are_those_of_all_permutations():

@@ -122,6 +122,22 @@ def test_separation_rare_levels_and_constants_within_a_category_give_finite_evid
     assert evidence(score.problem, 1, np.array([0]), cells).value > score.record(1, [])[0] + 50
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_cause_that_nearly_separates_the_levels_does_not_make_noise_a_cause(seed):
+    """A skewed cause, levels in its middle: far from quadratic. A log probability is never above 0."""
+    rng = np.random.default_rng(seed)
+    x = rng.lognormal(size=400)
+    y = (rng.random(400) < special.expit(2.5 - (x - 1) ** 2)).astype(float)
+    noise = rng.choice(4, size=400, p=[0.4, 0.3, 0.2, 0.1]).astype(float)
+    count = rng.poisson(np.exp(np.clip(2.5 - (x - 1) ** 2, -4, 4))).astype(float)
+    values = np.column_stack([y, count, x, noise])
+    score = Score(measure(values, ("binary", "count", "continuous", "ordinal")))
+    for effect in (0, 1):
+        alone, with_noise = (score.record(effect, S)[0] for S in ([2], [2, 3]))
+        assert with_noise < alone + 1
+        assert score.record(effect, [])[0] < alone < 0
+
+
 def test_every_kind_is_cause_and_effect_in_the_right_direction():
     rng = np.random.default_rng(4)
     n = 1500

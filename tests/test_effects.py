@@ -142,13 +142,83 @@ def test_binary_and_categorical_columns_as_cause_and_as_effect():
     assert up.value == pytest.approx(means[2] - means[0], abs=1e-6)
     truth = event[group == 2].mean() - event[group == 0].mean()  # nothing confounds them
     assert simulator.effect("group", "event", from_=0, to=2).value == pytest.approx(truth, abs=1e-6)
-    drop = simulator.effect("event", "kind", category=0)  # 0 is "p"
+    drop = simulator.effect("event", "kind", category="p")
     assert drop.interval[0] < 0.6 < drop.interval[1]
-    other = simulator.effect("event", "kind", category=1)
+    other = simulator.effect("event", "kind", category="q")
     assert other.value == pytest.approx(-drop.value)
     drawn = simulator.sample(4000, do={"event": 1}, random_state=0)
-    assert (drawn["kind"] == 0).mean() == pytest.approx(0.8, abs=0.05)
-    assert set(drawn["kind"]) == {0.0, 1.0}
+    assert (drawn["kind"] == "p").mean() == pytest.approx(0.8, abs=0.05)
+    assert set(drawn["kind"]) == {"p", "q"}
+
+
+@pytest.fixture(scope="module")
+def levelled():
+    """A fitted chain whose ends have named levels: size (ordered), load (a number), ill (two)."""
+    rng = np.random.default_rng(3)
+    size = rng.integers(0, 3, 2000)
+    load = size + rng.normal(size=2000)
+    ill = np.where(rng.random(2000) < 1 / (1 + np.exp(-2 * load)), "yes", "no")
+    words = np.array(["small", "middle", "large"])[size]
+    table = pd.DataFrame({"size": words, "load": load, "ill": ill})
+    simulator = fit_mechanisms(np.eye(3, k=1), table, kinds={"size": ["small", "middle", "large"]})
+    return simulator, table
+
+
+def test_levels_are_asked_for_and_told_by_their_names(levelled):
+    simulator, table = levelled
+    found = simulator.effect("size", "ill", from_="small", to="large")
+    mean = (table["ill"] == "yes").groupby(table["size"]).mean()  # nothing confounds them
+    assert found.value == pytest.approx(mean["large"] - mean["small"], abs=0.03)
+    assert "Setting size to large instead of small changes the probability that ill is yes by" in found.words
+    assert (found.start, found.end, found.of_levels) == ("small", "large", ("small", "middle", "large"))
+    assert simulator.effect("size", "ill", from_=0, to=2).value == found.value  # codes are taken, too
+    assert simulator.effects("ill").set_index("cause").loc["size", "from"] in ("small", "middle")
+    assert "the mean of size (0 small to 2 large)" in simulator.effect("ill", "size").words
+    with pytest.raises(InputError, match="its levels are small, middle, large"):
+        simulator.effect("size", "ill", to="huge")
+    with pytest.raises(InputError, match="probability of yes: leave category out"):
+        simulator.effect("size", "ill", category="yes")
+
+
+def test_a_sample_has_the_levels_of_the_table_and_a_row_is_given_by_them(levelled):
+    simulator, table = levelled
+    drawn = simulator.sample(4000, do={"size": "small"}, random_state=0)
+    assert set(drawn["size"]) == {"small"}
+    assert drawn["size"].dtype == pd.CategoricalDtype(["small", "middle", "large"], ordered=True)
+    truth = (table["ill"] == "yes")[table["size"] == "small"].mean()
+    assert (drawn["ill"] == "yes").mean() == pytest.approx(truth, abs=0.05)
+    would_be = simulator.counterfactual({"size": "small", "load": -1.0, "ill": "no"}, do={"size": "large"})
+    assert would_be.values["size"] == "large"
+    assert would_be.values["load"] == pytest.approx(1.0, abs=0.3)  # two levels up, its noise kept
+    assert would_be.values["ill"] == "yes"
+    assert 0.5 < would_be.chance["ill"] < 1  # what was hidden in "no" is not known
+    assert f"ill yes ({would_be.chance['ill']:.0%}) instead of no" in would_be.words
+    same = simulator.counterfactual({"size": "small", "load": -1.0, "ill": "no"}, do={"size": "small"})
+    assert "nothing else different" in same.words
+
+
+def test_a_saved_result_knows_the_names_of_levels(levelled, tmp_path, capsys):
+    table = levelled[1].head(400)
+    result = ConditionalTuning(kinds={"size": ["small", "middle", "large"]}, roots="size", random_state=0).fit(table)
+    result.result_.save(tmp_path)
+    again = Result.load(tmp_path)
+    assert again.sample(20, random_state=0).equals(result.result_.sample(20, random_state=0))
+    asked = ["effect", str(tmp_path), "--of", "size", "--on", "load", "--from", "small", "--to", "large"]
+    assert main([*asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["from"], told["to"]) == ("small", "large")
+    assert told["value"] == pytest.approx(2.0, abs=0.4)
+    assert main(["effect", str(tmp_path), "--on", "load"]) == 0
+    assert "small to large" in " ".join(capsys.readouterr().out.split())
+
+
+def test_numbers_that_name_levels_are_meant_as_the_table_has_them():
+    rng = np.random.default_rng(0)
+    rank = rng.choice([1, 2, 5], 600)
+    pay = rank + rng.normal(size=600)
+    simulator = fit_mechanisms(np.eye(2, k=1), pd.DataFrame({"rank": rank, "pay": pay}), categorical="rank")
+    means = [pay[rank == at].mean() for at in (1, 5)]
+    assert simulator.effect("rank", "pay", from_=1, to=5).value == pytest.approx(means[1] - means[0], abs=1e-6)
 
 
 def test_simulation_and_adjustment_agree_on_a_bent_effect():

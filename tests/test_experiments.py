@@ -455,12 +455,12 @@ def test_a_child_that_dies_or_hangs_is_recorded_and_the_run_goes_on(monkeypatch,
         "    if cell['method'] == 'ges': sys.exit('no more')",
     )
     options = SMALL | {"methods": ["ges"], "repeats": 1}
-    summary = reproduce("table-tanh", out=tmp_path / "out", cell_timeout=0.3, **options)
+    summary = reproduce("table-tanh", out=tmp_path / "out", cell_timeout=2, **options)
     assert (summary.ok, summary.failed, summary.timeout) == (1, 2, 1)
     by_method = {record["cell"]["method"]: record for record in read_results(tmp_path / "out")}
     assert "signal 9" in by_method["empty"]["reason"]
     assert "no more" in by_method["ges"]["reason"]
-    assert by_method["random-complete"]["reason"] == "stopped after 0.3 seconds"
+    assert by_method["random-complete"]["reason"] == "stopped after 2 seconds"
     assert reproduce("table-tanh", out=tmp_path / "out", **options).before == 4
     monkeypatch.undo()
     assert reproduce("table-tanh", out=tmp_path / "out", retry=True, **options).ok == 3
@@ -470,7 +470,7 @@ def test_a_child_that_dies_or_hangs_is_recorded_and_the_run_goes_on(monkeypatch,
 def test_two_timeouts_end_a_row_and_the_record_says_so(monkeypatch, tmp_path):
     fake_child(monkeypatch, tmp_path, "    if cell['method'] == 'empty' and cell['nodes'] >= 20: time.sleep(60)")
     options = {"sizes": [10, 20, 25], "repeats": 3, "recipe": "released", "methods": [], "jobs": 1}
-    summary = reproduce("table-tanh", out=tmp_path / "out", cell_timeout=0.2, **options)
+    summary = reproduce("table-tanh", out=tmp_path / "out", cell_timeout=1, **options)
     assert (summary.ok, summary.timeout) == (21, 6)
     gone = [record for record in read_results(tmp_path / "out") if record["status"] == "timeout"]
     assert Counter("not started" in record["reason"] for record in gone) == {False: 2, True: 4}
@@ -511,7 +511,7 @@ def test_children_end_with_their_parent_however_it_ends():
     wait_until(lambda: not psutil.pid_exists(int(told)))
 
 
-def wait_until(true, seconds=60):
+def wait_until(true, seconds=600):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
@@ -543,7 +543,7 @@ def test_kill_nine_in_mid_run_loses_no_finished_cell_and_repeats_none(tmp_path):
     before = read_results(tmp_path)
     assert 8 <= len(before) < CELLS
     again = start(tmp_path)
-    told, _ = again.communicate(timeout=120)
+    told, _ = again.communicate(timeout=600)
     assert again.returncode == 0
     after = read_results(tmp_path)
     assert after[: len(before)] == before
@@ -558,11 +558,11 @@ def test_control_c_exits_130_at_once_with_a_whole_file_and_no_child_left(tmp_pat
     children = psutil.Process(run.pid).children(recursive=True)
     assert children
     run.send_signal(signal.SIGINT)
-    _, told = run.communicate(timeout=30)
+    _, told = run.communicate(timeout=200)
     assert run.returncode == 130
     assert "the same command resumes the run" in told
     assert "Traceback" not in told
-    psutil.wait_procs(children, timeout=10)
+    psutil.wait_procs(children, timeout=100)
     assert not any(child.is_running() for child in children)
     assert (tmp_path / RESULTS).read_bytes().endswith(b"\n")
     assert len(read_results(tmp_path)) == finished(tmp_path)

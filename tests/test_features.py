@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dagtune.engine.expansions import FINE, USUAL, Sample, expand
+from dagtune.engine.expansions import FINE, USUAL, Sample, _coefficients, expand
 from dagtune.engine.features import TOLERANCE, JointColumn, SumColumn, compress
 from dagtune.engine.kernels import KERNELS, bandwidth_of
 
@@ -84,6 +84,23 @@ def test_an_expansion_is_the_kernel_within_its_error(reach, seed):
             assert gram == pytest.approx(phi @ phi.T, abs=1e-11)
             error = np.abs(KERNELS[kernel](x[:, None], x[None, :]) - (phi.T * column.signs) @ phi)
             assert error.max() <= column.error + left_out + 1e-12
+
+
+@pytest.mark.parametrize("error", [1e-4, 1e-8])
+def test_a_series_is_as_short_as_its_error_allows(error):
+    """Coefficients by sums of cosines; the least count for which all others together are small enough."""
+
+    def kernel(nodes):
+        return np.exp(-0.5 * (3 * np.subtract.outer(nodes, nodes)) ** 2)
+
+    k = np.arange(128)
+    angles = np.pi * (k + 0.5) / 128
+    waves = np.cos(np.outer(k, angles)) * np.where(k == 0, 1, 2)[:, None] / 128
+    size = np.abs(waves @ kernel(np.cos(angles)) @ waves.T)
+    left = [size.sum() - size[:count, :count].sum() for count in k]
+    found = _coefficients(kernel, error, False)
+    assert len(found.matrix) == next(count for count in k[2:] if left[count] <= error * size.max())
+    assert found.left_out == pytest.approx(left[len(found.matrix)], rel=0.02)
 
 
 def test_a_kernel_with_a_kink_has_no_short_expansion():

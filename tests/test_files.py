@@ -198,14 +198,15 @@ def test_what_a_killed_program_left_is_swept_by_the_next_and_nothing_else(tmp_pa
 
 def test_a_place_is_held_by_one_program_at_a_time_and_free_when_it_dies(tmp_path):
     code = (
-        "import sys, time\n"
+        "import sys\n"
         "from dagtune.files import held\n"
         "with held(sys.argv[1]):\n"
         "    print('held', flush=True)\n"
-        "    time.sleep(60)\n"
+        "    sys.stdin.read()\n"
     )
     (tmp_path / "link").symlink_to("out")
-    other = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True)
+    command, pipe = [sys.executable, "-c", code, str(tmp_path / "out")], subprocess.PIPE
+    other = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
     assert other.stdout.readline() == "held\n"
     for name in ("out", "link"):
         with pytest.raises(BlockingIOError), held(tmp_path / name):
@@ -213,7 +214,6 @@ def test_a_place_is_held_by_one_program_at_a_time_and_free_when_it_dies(tmp_path
     with held(tmp_path / "elsewhere"):
         pass
     other.kill()
-    other.wait()
-    other.stdout.close()
+    other.communicate()
     with held(tmp_path / "out"):
         pass

@@ -151,6 +151,44 @@ def test_a_belief_turned_round_has_the_opposite_log_odds():
         assert forth == pytest.approx(-back)
 
 
+def test_a_root_has_no_cause_and_survives_as_a_mapping():
+    known = Knowledge(roots=["b"])
+    _, forbidden = known.matrices(["a", "b", "c"])
+    np.testing.assert_array_equal(np.argwhere(forbidden), [[0, 1], [2, 1]])
+    assert known.as_mapping()["roots"] == ["b"]
+    assert Knowledge.from_mapping(known.as_mapping()) == known
+
+
+def test_beliefs_may_join_names_of_one_tier_or_of_two_in_their_order():
+    tiers = [["a", "b"], ["c"]]
+    for edge in (("a", "b"), ("b", "a"), ("a", "c")):
+        assert Knowledge(tiers=tiers, prior={edge: 0.8}).prior == ((*edge, 0.8),)
+    with pytest.raises(InputError, match="ruled out by the tiers"):
+        Knowledge(tiers=tiers, prior={("c", "a"): 0.8})
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        *(
+            ({"required": bad}, r"required must be a list of \[cause, effect\] pairs, not")
+            for bad in ("ab", 5, {"a": 1})
+        ),
+        *(({"forbidden": [bad]}, "pairs, but one entry is") for bad in ("ab", 5, {"a": 1, "b": 2}, ["a"], "abc")),
+        *(({"tiers": bad}, "tiers must be a list of lists of names, causes first, not") for bad in ("ab", 5, {"a": 1})),
+        *(({"tiers": [bad]}, "lists of names, but one entry is") for bad in ("ab", 5, {"a": 1})),
+        *(({"prior": {bad: 0.5}}, "but one key is") for bad in ("ab", 5, ("a",), ("a", "b", "c"))),
+        *(({"prior": bad}, r"\[cause, effect, p\], not") for bad in ("abc", 5)),
+        *(({"prior": [bad]}, "but one entry is") for bad in ("abc", 5, {"a": 1, "b": 2, "c": 3}, ["a", "b"])),
+        *(({"roots": bad}, "roots must be a list of names, not") for bad in (5, {"a": 1})),
+    ],
+    ids=str,
+)
+def test_entries_of_another_form_are_refused(entries, words):
+    with pytest.raises(InputError, match=words):
+        Knowledge(**entries)
+
+
 def test_beliefs_survive_as_a_mapping_of_plain_values():
     known = Knowledge(prior=[("a", "b", np.float64(0.8)), ("a", "b", 0.8)])
     told = json.loads(json.dumps(known.as_mapping()))

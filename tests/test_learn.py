@@ -327,8 +327,25 @@ def test_progress_is_told_phase_by_phase():
     optimal_tuning(
         np.random.default_rng(0).normal(size=(50, 4)), progress=lambda phase, done: told.append((phase, done))
     )
+    assert told[0] == ("bandwidths", 0.0)
     assert [phase for phase, done in told if done == 1.0][-4:] == ["optimal", "deletion", "addition", "formalization"]
     assert all(0 <= done <= 1 for _, done in told)
+
+
+def test_numbers_that_do_not_fit_into_memory_are_refused_before_any_is_measured():
+    told = []
+    X = np.random.default_rng(0).normal(size=(20, 201))  # 4 million triples, 31 MiB
+    with pytest.raises(InputError, match=r"needs about 3\d\.\d MiB"):
+        optimal_tuning(X, memory="25MiB", progress=lambda *step: told.append(step))
+    assert told == []
+
+
+@pytest.mark.jax
+def test_the_released_rules_tell_their_phases_too():
+    told = []
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    optimal_tuning(X, preset="released", progress=lambda phase, done: told.append((phase, done)))
+    assert told[-4:] == [(phase, 1.0) for phase in ("optimal", "deletion", "addition", "formalization")]
 
 
 @pytest.mark.parametrize(

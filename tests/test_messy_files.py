@@ -3,12 +3,14 @@
 Each file holds the same three columns, written in its own way, and is read by ``read_table`` and by the real command.
 """
 
+import ast
 import bz2
 import gzip
 import io
 import json
 import lzma
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -168,6 +170,7 @@ GOOD = {
     "title-cells.csv": "Survey;;\n" + FRAME.to_csv(index=False, sep=";"),
     "title-units.csv": "Survey;;\nage;dose;size\nyears;mg;cm\n" + FRAME.to_csv(index=False, sep=";", header=False),
     "minus-behind.csv": each(lambda x: f"{x}" if x >= 0 else f"{-x}-"),
+    "dollar-brackets.csv": each(lambda x: f"${x}" if x >= 0 else f"$({-x})"),
     "brackets.csv": each(lambda x: f"{x}" if x >= 0 else f"({-x})"),
     "footnotes.csv": each(lambda x: f"{x}*" if 5 < x < 6 else f"{x}"),
     "daggers.csv": each(lambda x: f"{x} †" if 5 < x < 6 else f"{x}"),
@@ -193,6 +196,47 @@ GOOD = {
     "names-in-two-rows.xlsx": sheets(
         one=(pd.DataFrame([["all", None, "all"], list(FRAME), *FRAME.to_numpy().tolist()]), {**PLAIN, "header": False})
     ),
+    "footer-cells.csv": CSV + ",,\nNotes:,,\n1) means of two,,\n",
+    "summary.csv": CSV + "Mean,5,100\nSD,2,9\nN,60,60\n",
+    "empty-rows.csv": CSV.replace("\n", "\n,,\n", 3),
+    "survey-tool.csv": lines(CSV)[0]
+    + "How old?,How much?,How big?\n"
+    + '"{""ImportId"":""Q1""}","{""ImportId"":""Q2""}","{""ImportId"":""Q3""}"\n'
+    + "".join(lines(CSV)[1:]),
+    "logger.dat": '"TOA5","CR1000","1234","Std.28","CPU:x.CR1"\n"age","dose","size"\n"y","mg",""\n"","Avg","Avg"\n'
+    + "".join(lines(CSV)[1:]),
+    "run.log": "*** START OF RUN ***\nChannel A: temp\n\n" + FRAME.to_csv(index=False, sep="\t") + "*** END ***\n",
+    "preamble.csv": "".join(f"Line {k} about the instrument, by us\n" for k in range(30)) + CSV,
+    "markdown.txt": "".join(
+        "|" + text.strip().replace(",", " | ") + " |\n" for text in [lines(CSV)[0], "---:,---:,---:", *lines(CSV)[1:]]
+    ),
+    "psql.txt": lines(CSV)[0].replace(",", " | ")
+    + "-----+------+-----\n"
+    + "".join(lines(CSV)[1:]).replace(",", " | ")
+    + "(60 rows)\n",
+    "mysql.txt": (_BORDER := "+-----+------+------+\n")
+    + "".join(
+        "| " + text.strip().replace(",", " | ") + " |\n" + _BORDER * (k == 0) for k, text in enumerate(lines(CSV))
+    )
+    + _BORDER,
+    "fortran.txt": each(lambda x: f"{x:.6E}".replace("E", "D"), " "),
+    "formulas.csv": FRAME.map(lambda x: f'="{x}"').to_csv(index=False),
+    "apostrophes.csv": each(lambda x: f"'{x}", ","),
+    "no-width.csv": "\u200b" + CSV,
+    "joined-bom.csv": "".join(lines(CSV)[:31]).encode("utf-8-sig")
+    + (lines(CSV)[0] + "".join(lines(CSV)[31:])).encode("utf-8-sig"),
+    "mac.zip": zipped({"__MACOSX/._d.csv": "x", "d/data.csv": CSV, "d/.DS_Store": "x"}),
+    "with-readme.zip": zipped({"data.csv": CSV, "readme.txt": "about the data"}),
+    "book.zip": zipped({"book.xlsx": sheets(one=(FRAME, PLAIN))}),
+    "by-row.json": json.dumps({f"p{k}": row for k, row in enumerate(FRAME.to_dict("records"))}),
+    "deep.json": json.dumps({"data": {"items": FRAME.to_dict("records")}}),
+    "utf16.json": FRAME.to_json(orient="records").encode("utf-16"),
+    "records.txt": FRAME.to_json(orient="records"),
+    "weka.arff": "@relation t\n"
+    + "".join(f"@attribute {name} numeric\n" for name in FRAME)
+    + "@data\n"
+    + "".join(lines(CSV)[1:]),
+    "words.csv": FRAME.assign(subject=[f"SUBJ-{k:03d}" for k in range(ROWS)]).to_csv(index=False),
     "decimals.parquet": packed(FRAME.map(lambda x: Decimal(str(x))).to_parquet),
     "records.parquet": packed(pd.DataFrame({"of": FRAME.to_dict("records")}).to_parquet),
 }
@@ -228,8 +272,13 @@ SECOND = {
     ),
     "durations.csv": (
         FRAME.assign(t=[f"{k // 60}:{k % 60:02d}:00" for k in range(ROWS)]).to_csv(index=False),
-        "'t' is not numeric",
+        "'t' is text with 60 different values",
         {"drop": ["t"]},
+    ),
+    "cross-or-nothing.csv": (
+        FRAME.assign(one=[1 if k % 3 else None for k in range(ROWS)]).to_csv(index=False),
+        "'one' has 20 missing .* and only one other value",
+        {"drop": ["one"]},
     ),
     "two.zip": (zipped({"x.csv": CSV, "y.csv": "q"}), "holds 2 files", {"query": "x.csv"}),
 }
@@ -243,6 +292,10 @@ REFUSED = {
     "not.xlsx": (b"no workbook", "no .xlsx file"),
     "empty.json": ("{}", "holds no table"),
     "page.xls": (FRAME.to_html(index=False), "web page"),
+    "gap-between-blanks.txt": (
+        GAP.fillna("").to_string(index=False),
+        "line 5 of .* has 2 cells, but the others have 3",
+    ),
     "model.pkl": (b"\x80\x04\x95 no", "ending must be one of"),
     "wide.csv": (",".join(f"c{k}" for k in range(100_000)) + "\n", "100000 columns, but at most"),
 }
@@ -328,6 +381,113 @@ def test_the_command_reads_what_python_reads(folder, name, monkeypatch, capsys):
     assert [column["name"] for column in found["columns"]] == list(read_table(name).names)
 
 
+def test_groups_of_names_begin_in_any_column(tmp_path):
+    (tmp_path / "t.csv").write_text(",all,all\n" + CSV)
+    assert read_table(tmp_path / "t.csv").names == ("age", "all dose", "all size")
+
+
+def test_quotes_after_backslashes_are_part_of_the_text(tmp_path):
+    frame = FRAME.assign(site=['the "old", one', "new"] * 30)
+    frame.to_csv(tmp_path / "t.csv", index=False, quoting=1, doublequote=False, escapechar="\\")
+    table = read_table(tmp_path / "t.csv", infer=True)
+    assert table.labels["site"] == ("new", 'the "old", one')
+    np.testing.assert_allclose(table.values[:, :3], FRAME)
+
+
+def test_a_code_with_its_label_is_no_negative_number(tmp_path):
+    FRAME.assign(answer=["1 - x", "2 - x", "3 - x"] * 20).to_csv(tmp_path / "t.csv", index=False)
+    assert read_table(tmp_path / "t.csv", infer=True).labels["answer"] == ("1 - x", "2 - x", "3 - x")
+
+
+def test_rows_are_counted_as_in_the_spreadsheet(tmp_path):
+    cells = [["Report", None, None], [None] * 3, list(FRAME), *FRAME.astype(object).to_numpy().tolist()]
+    cells[10][1] = "oops"
+    cells.insert(5, [None] * 3)
+    pd.DataFrame(cells).to_excel(tmp_path / "t.xlsx", header=False, index=False)
+    with pytest.raises(InputError, match=r"'dose' holds 'oops' in row 12,"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%d.%m.%Y",
+        "%m/%d/%Y",
+        "%d/%m/%Y",
+        "%Y/%m/%d",
+        "%d-%b-%Y",
+        "%d%b%Y",
+        "%b %d, %Y",
+        "%d.%m.%Y %H:%M",
+        "%m/%d/%Y %I:%M %p",
+    ],
+)
+def test_dates_are_known_in_the_ways_people_write_them(tmp_path, form, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    times = pd.date_range("2023-01-05 13:30", periods=ROWS, freq="D")
+    FRAME.assign(visit=times.strftime(form)).to_csv("t.csv", index=False)
+    with pytest.raises(InputError, match="'visit' holds dates"):
+        read_table("t.csv", infer=True)
+    days = read_table("t.csv", kinds={"visit": "date"}).values[:, 3]
+    first = (times[0] if "M" in form else times[0].normalize()) - pd.Timestamp("1970-01-01")
+    np.testing.assert_allclose(days, first / pd.Timedelta(days=1) + np.arange(ROWS))
+    assert main(["compare", "t.csv", "--methods", "empty"]) == 2
+    assert "--kinds 'visit=date'" in capsys.readouterr().err
+
+
+def test_the_audit_finds_dates_and_lists(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    visits = pd.date_range("2023-01-05", periods=ROWS).strftime("%d.%m.%Y")
+    FRAME.assign(visit=visits, tags=[["a"]] * ROWS).to_json("t.json", orient="records")
+    assert main(["audit", "t.json"]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--kinds 'visit=date'" in said
+    assert "--drop 'tags'" in said
+
+
+def test_dates_with_gaps_and_words_among_them_are_told_at_once(tmp_path):
+    visits = pd.Series(pd.date_range("2023-01-05", periods=ROWS).strftime("%d.%m.%Y"))
+    FRAME.assign(visit=visits.where(visits.index != 3, "unknown")).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match=r"kinds=\{'visit': 'date'\}, missing='drop' or 'model'\)"):
+        read_table(tmp_path / "t.csv", infer=True)
+    assert read_table(tmp_path / "t.csv", kinds={"visit": "date"}, missing="drop").count == ROWS - 1
+    FRAME.assign(visit=visits.where(visits.index != 3, "soon")).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match=r"'visit' holds 'soon', which is no date .*na='soon' and missing='drop'"):
+        read_table(tmp_path / "t.csv", kinds={"visit": "date"})
+    assert read_table(tmp_path / "t.csv", kinds={"visit": "date"}, na="soon", missing="drop").count == ROWS - 1
+
+
+def test_day_and_month_that_cannot_be_told_apart_are_refused(tmp_path):
+    FRAME.assign(visit=[f"{1 + k % 12}/{1 + k // 12}/2023" for k in range(ROWS)]).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    with pytest.raises(InputError, match=r"'1/1/2023', in which day and month can't be told apart"):
+        read_table(tmp_path / "t.csv", kinds={"visit": "date"})
+
+
+def test_each_of_several_columns_of_text_gets_an_advice_that_can_be_typed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    hostile = {"sex": ["f", "m"] * 30, "smokes (yes, no)": ["yes", "no"] * 30, "of [a]": ["it's", "\\N 2"] * 30}
+    FRAME.assign(**hostile, place="here").to_csv("t.csv", index=False)
+    with pytest.raises(InputError) as error:
+        read_table("t.csv")
+    asked = re.findall(r"kinds=(\{[^}]*\})", str(error.value))
+    assert [list(ast.literal_eval(each)) for each in asked] == [[name] for name in hostile]
+    assert main(["compare", "t.csv", "--methods", "empty"]) == 2
+    said = shlex.split(capsys.readouterr().err.replace("(", " ").replace(")", " "))
+    words = [said[k + 1] for k, word in enumerate(said) if word == "--kinds"]
+    assert len(words) == 3
+    typed = [f"--kinds={name}=categorical" for name in hostile]
+    assert main(["compare", "t.csv", "--methods", "empty", *typed, "--drop", "place"]) == 0
+
+
+def test_everything_that_is_wrong_with_a_column_of_text_is_said_at_once(tmp_path):
+    FRAME.assign(smokes=["yes", "no", ""] * 20).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match=r"kinds=\{'smokes': 'categorical'\}, missing='drop' or 'model'\)"):
+        read_table(tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv", kinds={"smokes": "categorical"}, missing="drop").count == 40
+
+
 def test_many_different_bad_cells_are_not_listed_as_marks(tmp_path):
     (tmp_path / "t.csv").write_text(each(lambda x: comma(x) if round(x * 100) % 2 else f"{x}"))
     with pytest.raises(InputError, match=r"correct these cells, or leave the column out \(drop=\['age'\]\)"):
@@ -360,7 +520,33 @@ def test_duckdb_and_spss_are_read(tmp_path):
     connection.close()
     assert sorted(read_table(tmp_path / "d.duckdb").values.tolist()) == [[1.5, 2], [2.5, 7]]
     pyreadstat.write_sav(FRAME, str(tmp_path / "d.sav"))
+    pyreadstat.write_por(FRAME, str(tmp_path / "d.por"))
     assert_read(read_table(tmp_path / "d.sav"), "")
+    np.testing.assert_allclose(read_table(tmp_path / "d.por").values, FRAME)
+
+
+def test_labels_of_stata_and_spss_are_categories_and_codes_without_labels_stay_numbers(tmp_path):
+    import pyreadstat
+
+    rng = np.random.default_rng(3)
+    region = pd.Categorical(rng.choice(["North", "South", "East"], ROWS), ["South", "North", "East"])
+    hours = np.where(np.arange(ROWS) % 20 == 3, 99, np.arange(ROWS) % 7)
+    frame = FRAME.assign(region=region, hours=hours)
+    frame.to_stata(tmp_path / "d.dta", write_index=False, value_labels={"hours": {99: "refused"}})
+    codes = frame.assign(region=region.codes)
+    labels = {"region": dict(enumerate(region.categories)), "hours": {99: "refused"}}
+    pyreadstat.write_sav(codes, str(tmp_path / "d.sav"), variable_value_labels=labels)
+    for name in ("d.dta", "d.sav"):
+        table = read_table(tmp_path / name, infer=True)
+        assert table.kinds[3] == "categorical", name
+        np.testing.assert_array_equal(table.values[:, 4], hours)
+
+
+def test_a_column_that_varies_only_in_rows_left_out_is_constant(tmp_path):
+    frame = FRAME.assign(seen=[True, None] * 30)
+    with pytest.raises(InputError, match=r"'seen' is constant \(1 in all 30 rows.*drop_constant=True"):
+        read_table(frame, missing="drop")
+    assert read_table(frame, missing="drop", drop_constant=True).names == tuple(FRAME)
 
 
 def test_standard_input_is_read_by_the_real_command(folder):

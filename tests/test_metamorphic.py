@@ -100,6 +100,33 @@ def test_a_column_of_noise_changes_no_sure_edge_and_has_none(plain):
         assert sure(plain[conditional]) <= sure(found, 0.5)
 
 
+def joined(result, one, other):
+    i, j = result.names.index(one), result.names.index(other)
+    return result.matrix[i, j] or result.matrix[j, i]
+
+
+def test_a_column_of_noise_has_no_strong_edge_in_ot_and_parts_no_cause_from_its_effect(plain):
+    """OT promises no more: the number of pairs in its skeleton grows with every column, so weak edges come and go."""
+    strength, matrix = plain[optimal].strength, plain[optimal].matrix
+    for seed in range(3):
+        found = optimal(table().assign(noise=np.random.default_rng(10 + seed).normal(size=400)))
+        own = found.matrix.copy()
+        own[:4, :4] = False
+        assert found.strength[own].max(initial=0.0) < np.median(strength[matrix])
+        assert joined(found, "a", "b")
+        assert joined(found, "b", "d")
+
+
+def test_a_copy_of_a_column_is_told_by_ot_and_parts_no_others(plain):
+    found = optimal(table().assign(copy=lambda X: X["a"]))
+    assert any("copies" in words and "copy" in words for words in found.warnings)
+    strength, matrix = plain[optimal].strength, plain[optimal].matrix
+    strong = np.argwhere(matrix & (strength >= np.median(strength[matrix])))
+    others = [(NAMES[i], NAMES[j]) for i, j in strong if "a" not in (NAMES[i], NAMES[j])]
+    assert others
+    assert all(joined(found, *pair) for pair in others)
+
+
 def test_a_copy_of_a_column_changes_no_sure_edge_of_the_others(plain):
     found = conditional(table().assign(copy=lambda X: X["a"]))
     assert any("copy" in words for words in found.derived)

@@ -146,7 +146,9 @@ def test_sid_bounds_say_when_they_were_sampled():
     bounds = metrics.sid_bounds(truth, everything, limit=50, samples=30, rng=0)
     assert not bounds.exact
     assert "from 30 sampled DAGs, the true range may be wider" in str(bounds)
-    assert bounds == metrics.sid_bounds(truth, everything, limit=50, samples=30, rng=0)
+    assert metrics.sid_bounds(truth[:5, :5], everything[:5, :5], limit=2).sampled == 1000
+    assert bounds == metrics.sid_bounds(truth, everything, limit=50, samples=30)
+    assert len({metrics.sid_bounds(truth, everything, limit=50, samples=30, rng=seed) for seed in range(5)}) > 1
     exact = metrics.sid_bounds(truth[:5, :5], everything[:5, :5])
     assert (exact.lower, exact.exact, exact.sampled) == (0, True, 0)
     assert "exact" in str(exact)
@@ -155,8 +157,19 @@ def test_sid_bounds_say_when_they_were_sampled():
 def test_sid_bounds_of_a_dag_are_its_sid():
     truth, guess = random_dag(8, 12, rng=2), random_dag(8, 12, rng=3)
     assert metrics.sid_bounds(truth, guess) == metrics.SidBounds(
-        metrics.sid(truth, guess), metrics.sid(truth, guess), True
+        metrics.sid(truth, guess), metrics.sid(truth, guess), True, 0
     )
+    assert metrics.sid([[0]], [[0]]) == 0
+
+
+def test_what_bounds_and_mistakes_can_not_be_computed_of_is_refused():
+    both_ways = np.array([[0, 1], [1, 0]])
+    for count in ("limit", "samples"):
+        with pytest.raises(InputError, match=f"{count} must be a whole number at least 1"):
+            metrics.sid_bounds([[0, 1], [0, 0]], both_ways, **{count: 0})
+    for measure in (metrics.sid_mistakes, metrics.sid_bounds):
+        with pytest.raises(InputError, match="SID needs a DAG as truth"):
+            measure(both_ways, both_ways)
 
 
 @pytest.mark.parametrize(

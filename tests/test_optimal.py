@@ -97,6 +97,22 @@ def test_with_negative_numbers_the_cheapest_pair_is_not_the_largest():
     assert solve_exact(A, 0.0)[0] == 1
 
 
+def test_one_pair_is_kept_by_a_penalty_too():
+    assert count_for_penalty(np.array([0.5]), penalty_for_count(np.array([0.5]), 1)) == 1
+    assert select_skeleton(np.ones((2, 2)), penalty=penalty_for_count(np.array([0.5]), 1)).sum() == 2
+
+
+def test_of_equal_pairs_the_values_of_their_columns_choose_wherever_these_stand():
+    first = np.full((5, 5), 0.2)
+    np.fill_diagonal(first, [1.0, 0.9, 0.8, 0.7, 0.6])
+    for n_pairs in range(1, 10):
+        skeleton = select_skeleton(first, n_pairs=n_pairs)
+        for seed in range(5):
+            order = np.random.default_rng(seed).permutation(5)
+            moved = select_skeleton(first[np.ix_(order, order)], n_pairs=n_pairs)
+            np.testing.assert_array_equal(moved, skeleton[np.ix_(order, order)])
+
+
 def test_the_skeleton_is_symmetric_with_an_empty_diagonal_and_the_pairs_asked_for():
     rng = np.random.default_rng(0)
     first = rng.random((6, 6))
@@ -177,6 +193,30 @@ def test_the_gumbel_solver_learns_and_the_released_settings_do_not():
     begin, end = script.losses[:50].mean(), script.losses[-50:].mean()
     assert begin - end < 0.1 * (begin - least_released_loss(A))
     assert 20 <= len(set(script.picks)) <= 35  # a random choice keeps 63 % of 45, 28.5 on average
+
+
+@pytest.mark.jax
+def test_the_script_s_loss_and_its_gradient():
+    """With one pair W is known; a strong pair draws all rows; its square keeps equal pairs apart from each other."""
+    alone = solve_gumbel_released(np.array([0.3]), rng=0, steps=3)
+    np.testing.assert_allclose(alone.losses, -0.3 + 0.005, rtol=1e-6)
+    swift = {"steps": 200, "rate": 0.1, "tau": (1.0, 1.0)}
+    strong = solve_gumbel_released(np.array([0.1, 5.0]), rng=0, **swift)
+    assert set(strong.picks) == {1}
+    assert strong.loss == pytest.approx(-5.0 + 0.005)
+    equal = [solve_gumbel_released(np.array([0.0, 1e-6]), rng=seed, **swift).picks.min() for seed in range(8)]
+    assert min(equal) == 0  # without the square all rows would go to the pair that is a little larger
+
+
+@pytest.mark.jax
+def test_the_skeleton_by_the_gumbel_solver_takes_a_penalty_or_finds_one():
+    first = np.random.default_rng(2).exponential(size=(6, 6))
+    first = first + first.T
+    A, few = pair_vector(first), {"steps": 20}
+    for asked, penalty in (({"penalty": 0.5}, 0.5), ({"n_pairs": 4}, penalty_for_count(A, 4))):
+        skeleton = select_skeleton(first, solver="gumbel", rng=0, **few, **asked)
+        picks = solve_gumbel(A, penalty, rng=0, **few).picks
+        assert set(np.flatnonzero(pair_vector(skeleton))) == set(picks)
 
 
 def least_released_loss(A):

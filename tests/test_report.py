@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 
 import dagtune
-from dagtune import graph, metrics
+from dagtune import ConditionalTuning, graph, metrics
 from dagtune.bootstrap import EdgeConfidence
 from dagtune.engine.dependence import measure_dependence
 from dagtune.report import content as report_content
 from dagtune.report import write_report
 from dagtune.report.content import page_content
 from dagtune.result import Change, Check, Measured, Result
+from dagtune.tables import read_table
 from dagtune.text import shown
 from dagtune.validation import InputError
 from reports import HOSTILE, believed, drawn, learned
@@ -333,6 +334,20 @@ def test_columns_are_summed_up_without_their_rows(case):
 def test_data_without_names_are_taken_in_order(case):
     result, X = case
     assert page_content(result, data=X.to_numpy())["columns"] == page_content(result, data=X)["columns"]
+
+
+def test_columns_of_text_are_counted_by_their_names_whatever_the_table_came_as(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=90)
+    side = np.where(x + rng.logistic(size=90) > 0, "left", "<b>right</b>")
+    table = pd.DataFrame({"x": x, "side": side})
+    result = ConditionalTuning(random_state=0).fit(table).result_
+    table.to_csv(tmp_path / "table.csv", index=False)
+    for data in (None, table, tmp_path / "table.csv", read_table(table, infer=True)):
+        number, text = page_content(result, data=data)["columns"]
+        assert (number["levels"], sum(number["bars"])) == ([], 90)
+        assert text["kind"] == "two values"
+        assert dict(zip(text["levels"], text["bars"])) == table["side"].value_counts().to_dict()
 
 
 def test_edges_are_marked_right_reversed_or_extra_and_scored_beside_chance():

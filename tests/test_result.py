@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from dagtune import graph
 from dagtune.ot.algorithm import optimal_tuning
 from dagtune.result import Change, Check, Measured, Result, replay
-from dagtune.result.pairs import times_in
+from dagtune.result.difference import difference
+from dagtune.result.pairs import explains_words, times_in
 from dagtune.text import printable
 from dagtune.validation import InputError
 
@@ -183,6 +184,50 @@ def test_exports_hold_the_same_edges_whatever_the_columns_are_called():
     assert {(label.get(a, ""), label.get(b, "")) for a, b in read.edges} == {tuple(map(printable, e)) for e in edges}
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_difference_sorts_every_edge_of_two_graphs_by_hand(seed):
+    rng = np.random.default_rng(seed)
+    names = [tuple("abcde"), tuple("edcbf")]
+    edges = []
+    for each in names:
+        order = rng.permutation(len(each))
+        edges.append({(each[i], each[j]) for a, i in enumerate(order) for j in order[a + 1 :] if rng.random() < 0.6})
+    first, second = (by_hand(sorted(some), each) for some, each in zip(edges, names))
+    one, two = ({edge for edge in some if set(edge) <= set("bcde")} for some in edges)
+    back = {(b, a) for a, b in two}
+    found = difference(first, second)
+    assert set(found.kept) == one & two
+    assert set(found.reversed) == one & back
+    assert set(found.gone) == one - two - back
+    assert set(found.new) == {edge for edge in two - one if edge[::-1] not in one}
+    assert found.shifts == difference(believed(), by_hand([("a", "b")], "abcd")).shifts == ()
+    assert difference(first, by_hand([], "eb")).names == ("b", "e")
+    with pytest.raises(InputError, match="1 variables in common, of 5 and 2"):
+        difference(first, by_hand([], "ax"))
+
+
+def test_the_text_of_a_result_has_its_edges_and_says_what_strength_is():
+    told = str(by_hand([("a", "b")], "abc"))
+    assert any(line.split()[:3] == ["a", "->", "b"] for line in told.splitlines())
+    assert told.splitlines()[-1] == "strength"
+
+
+def test_a_share_that_is_explained_is_told_in_whole_percents():
+    for share, words in ((0.0049, "less than 1 %"), (0.0051, "1 %"), (0.996, "99 %")):
+        assert explains_words(share, "erk") == f"explains {words} of what is left of erk"
+
+
+def test_graphml_has_a_line_for_each_node_and_edge(result):
+    lines = [line.strip() for line in result.to_graphml().splitlines()]
+    assert sum(line.startswith("<node ") for line in lines) == len(result.names)
+    assert sum(line.startswith("<edge ") for line in lines) == result.matrix.sum()
+
+
+def test_measured_numbers_of_a_joint_kernel_have_brackets_only_for_several():
+    assert str(Measured("joint HSIC", "c", ("a", "b"), 0.0123)) == "joint HSIC(c, (a, b)) = 0.0123"
+    assert str(Measured("joint HSIC", "c", ("a",), 0.0123)) == "joint HSIC(c, a) = 0.0123"
+
+
 def test_graphml_is_valid_xml_and_names_in_dot_are_closed():
     result = learned(NASTY)
     ElementTree.fromstring(result.to_graphml())
@@ -298,6 +343,27 @@ def test_a_file_that_does_not_fit_together_is_refused(tmp_path, changed):
     spoil(tmp_path, changed)
     with pytest.raises(InputError):
         Result.load(tmp_path)
+
+
+def test_a_result_of_format_3_reads_as_one_of_today(tmp_path):
+    """Its history was called graphs; it had no sample, no track record, no cells and no derived columns."""
+    saved = learned()
+    saved.save(tmp_path)
+    with np.load(tmp_path / "result.npz") as found:
+        history = found["history"]
+        kept = {name: found[name] for name in ("description", "strength", "opening")}
+    np.savez(tmp_path / "result.npz", graphs=history, **kept)
+    spoil(
+        tmp_path,
+        lambda d: {
+            k: v for k, v in {**d, "format": 3}.items() if k not in ("track_record_words", "cells", "derived", "fitted")
+        },
+    )
+    old = Result.load(tmp_path)
+    assert old.changes == saved.changes
+    for phase, matrix in saved.history.items():
+        np.testing.assert_array_equal(old.history[phase], matrix)
+    assert old.graphs.shape == (0, 5, 5)
 
 
 def test_a_result_that_version_0_1_saved_reads_as_one_of_today():
@@ -568,6 +634,13 @@ def test_a_pair_is_undecided_if_joined_surely_and_neither_direction_has_nine_ten
         assert found == []
 
 
+def test_a_pair_at_exactly_nine_tenths_is_undecided_and_equal_directions_keep_the_columns_order():
+    both = np.zeros((3, 3))
+    both[0, 1] = both[1, 0] = 0.45
+    assert 0.45 + 0.45 == 0.9
+    assert with_more(probability=both).undecided == [("a", "b")]
+
+
 def test_the_undecided_pairs_are_those_of_the_rule_by_hand():
     assert believed().undecided == [("b", "c")]
     turned = believed().probability.T
@@ -591,7 +664,7 @@ def test_text_and_why_tell_probabilities_track_record_and_what_is_open():
     assert "0.03 if the model holds (reverse 0.95, none 0.02)" in found.why("b", "a")
     assert "undecided" not in found.why("a", "b")
     for edge in (("b", "c"), ("c", "b")):
-        assert found.why(*edge).endswith("The direction of this pair is undecided.")
+        assert "The direction of this pair is undecided. Step by step: In phase" in found.why(*edge)
     assert "on real pairs" not in str(believed(track_record=None))
 
 
@@ -703,6 +776,12 @@ def test_a_track_record_that_is_not_a_number_is_null_in_json():
     record = np.full((4, 4), np.nan)
     parsed = json.loads(believed(track_record=record).to_json(), parse_constant=lambda name: pytest.fail(name))
     assert parsed["track_record"] == [[None] * 4] * 4
+
+
+def test_shares_of_small_numbers_are_told_by_these():
+    for whole in (2, 3, 4, 5, 6, 8):
+        for count in (1, whole - 1):
+            assert times_in(count / whole) == f"{count} {'time' if count == 1 else 'times'} in {whole}"
 
 
 @given(st.floats(0, 1))

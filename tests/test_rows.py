@@ -1,6 +1,7 @@
 """One table, wherever its rows live: the same sums, samples, knots and graphs as in memory; and what is refused."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -228,6 +229,26 @@ def test_what_needs_all_rows_is_refused_before_any_is_read(tmp_path, monkeypatch
     name = {"conditions": "experiments"}.get(next(iter(asked)), next(iter(asked)))
     with pytest.raises(InputError, match=f"^{name}.* needs the table in memory.*: pass more memory=, or"):
         read_table(path, memory="100KiB", **asked)
+
+
+def test_a_large_text_table_is_tidied_as_a_small_one_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("dagtune.tables.spool._ROWS", 2500)
+    frame = pd.DataFrame(np.round(numbers(), 6), columns=NAMES)
+    frame = frame.assign(id=range(1, 6001), who=[f"p{k}" for k in range(6000)])
+    names, rows = frame.to_csv(index=False, sep=";", decimal=",").split("\n", 1)
+    units, empty = ";".join("mg" for _ in frame), ";" * (frame.shape[1] - 1)
+    (tmp_path / "t.csv").write_text(f"{names}\n{units}\n{rows}{empty}\nTotal{empty}\n")
+    whole = read_table(tmp_path / "t.csv")
+    for checkpoint in (None, tmp_path / "there", tmp_path / "there"):  # the last time from what was kept
+        pieces = read_table(tmp_path / "t.csv", memory=LITTLE, checkpoint=checkpoint)
+        assert not pieces.rows.in_memory
+        assert pieces.names == whole.names == tuple(NAMES)
+        assert pieces.count == whole.count == 6000
+        said = [sorted(re.sub(r"\b(row|line) \d+", "there", note) for note in table.notes) for table in (whole, pieces)]
+        assert [note for note in said[1] if "do not fit into memory" not in note] == said[0]
+        ranges = pieces.rows.ranges(None)
+        np.testing.assert_allclose(ranges.low, whole.values.min(axis=0))
+        np.testing.assert_allclose(ranges.high, whole.values.max(axis=0))
 
 
 def test_constant_columns_are_refused_or_left_out(tmp_path):

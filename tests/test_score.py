@@ -9,7 +9,8 @@ from scipy import integrate, special, stats
 from dagtune.conditional.cells import CELLS, evidence
 from dagtune.conditional.columns import OWN
 from dagtune.conditional.design import measure
-from dagtune.conditional.numbers import APART, EDGE_RATES, SPIKE
+from dagtune.conditional.mechanisms import BENDS
+from dagtune.conditional.numbers import APART, BEND_VARIANCES, EDGE_RATES, LINE_VARIANCES, SPIKE
 from dagtune.conditional.parents import Prior, empty_store, grown, local, look_up
 from dagtune.conditional.problem import Offer
 from dagtune.conditional.score import Score
@@ -54,18 +55,79 @@ def test_the_store_gives_what_a_dictionary_would_however_it_grows():
     full = 0
     for _ in range(400):
         child = int(rng.integers(d))
-        member = rng.random(d) < 0.4
+        member, whole = rng.random(d) < 0.4, rng.random() < 0.5
         member[child] = False
-        while (record := look_up(problem, store, child, member)) < 0:
+        while (record := look_up(problem, store, child, member, whole)) < 0:
             full += 1
             store = grown(store)
         key = child, tuple(np.flatnonzero(member))
         if key in kept:
             assert record == kept[key]
         kept[key] = record
-        assert store.evidence[record] == L(score, *key)
+        if whole:
+            assert store.evidence[record] == L(score, *key)
+        else:
+            assert store.plain[record] == pytest.approx(plain_by_rows(problem, *key), abs=1e-6)
     assert full >= 3
     assert len(set(kept.values())) == len(kept) == store.used[0]
+
+
+def plain_by_rows(problem, child, S):
+    """Gaussian evidence of sums at two settings, from (n, n) covariances; the greater one."""
+    target, sums, rows = problem.targets.rough[child], problem.sums, problem.rows
+    bent, found = problem.targets.first[target], []
+    functions = [k for j in S for k in range(sums.starts[j], sums.starts[j + 1])]
+    for setting in (bent, bent // BENDS * BENDS):
+        line, bend = LINE_VARIANCES[setting // BENDS], BEND_VARIANCES[setting % BENDS]
+        variances = [line if sums.rough[k] == 0 else bend / sums.rough[k] for k in functions]
+        F, y, n = rows.F[functions], rows.Y[target], sums.n
+        covariance = np.eye(len(y)) + (F.T * variances) @ F
+        s2 = y @ np.linalg.solve(covariance, y) / n
+        found.append(-0.5 * (n * np.log(2 * np.pi * s2) + np.linalg.slogdet(covariance)[1] + n))
+    return max(found)
+
+
+def test_a_first_search_looks_at_the_scale_that_sums_explain_best():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    bent = np.column_stack([x, x + 0.3 * rng.normal(size=400), np.exp(1.5 * (x + 0.3 * rng.normal(size=400)))])
+    targets = Score(measure(bent)).problem.targets
+    own = [bool(targets.own[t]) for t in targets.rough]
+    assert own[1:] == [True, False] or own == [True, False, False]  # x1 may be Gaussian on both scales
+    assert all(targets.starts[i] <= t < targets.starts[i + 1] for i, t in enumerate(targets.rough))
+
+
+def test_the_gains_of_a_first_search_are_differences_of_what_it_maximises():
+    d, child = 6, 2
+    score = Score(measure(table(d)), Offer(False, False, False, False))
+    store = empty_store(np.random.default_rng(1).integers(2**64, size=(2, d), dtype=np.uint64), 64)
+
+    def ask(S):
+        member = np.isin(np.arange(d), S)
+        return look_up(score.problem, store, child, member, False)
+
+    for S in ((), (0,), (1, 3), (0, 1, 4, 5)):
+        here = ask(S)
+        for j in {0, 1, 3, 4, 5}:
+            there = ask(tuple(sorted({*S} ^ {j})))
+            gain = store.plain[there] - store.plain[here]
+            assert store.plain_flips[here, j] == pytest.approx(gain, rel=1e-5, abs=1e-3)
+
+
+def test_a_resample_has_a_rate_of_its_own_drawn_from_its_posterior():
+    score, order = Score(measure(table(edges=5, n=100))), [0, 1, 2, 3, 4]
+    evidence_of = []
+    for rate in EDGE_RATES:
+        score.set_rate(rate)
+        evidence_of.append(score._log_evidence(order))
+    expected = special.softmax(evidence_of)
+    rng, drawn = np.random.default_rng(0), np.zeros(len(EDGE_RATES))
+    for _ in range(300):
+        score.set_rate(EDGE_RATES[4])
+        score.draw_rate(order, rng)
+        drawn[EDGE_RATES.index(score.rate)] += 1 / 300
+    assert np.count_nonzero(expected > 0.05) > 1
+    np.testing.assert_allclose(drawn, expected, atol=0.09)
 
 
 def test_what_is_asked_again_is_the_same():

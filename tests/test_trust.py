@@ -102,7 +102,7 @@ def repacked(content, **replaced):
         {"format": lambda number: 99},
         {"format": lambda number: [number]},
     ],
-    ids=str,
+    ids=", ".join,
 )
 def test_tampered_results_are_refused(saved, tmp_path, replaced):
     """A cyclic graph loaded once, and failed later."""
@@ -249,9 +249,9 @@ def test_a_million_columns_are_refused_at_once(desk, capsys):
 
 
 def test_a_second_run_into_one_folder_hears_so_before_it_works(desk, capsys):
-    hold = "with held('out'): print('held', flush=True); time.sleep(60)"
-    code = f"import time\nfrom dagtune.files import held\n{hold}"
-    other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    hold = "with held('out'): print('held', flush=True); sys.stdin.read()"
+    code = f"import sys\nfrom dagtune.files import held\n{hold}"
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert other.stdout.readline() == "held\n"
         told = refused(capsys, "learn", "no-such-table.csv", "--method", "ot", "--out", "out")
@@ -259,8 +259,7 @@ def test_a_second_run_into_one_folder_hears_so_before_it_works(desk, capsys):
         assert "another run" in refused(capsys, "compare", "data.csv", "--methods", "ot", "--out", "out")
     finally:
         other.kill()
-        other.wait()
-        other.stdout.close()
+        other.communicate()
     assert main(["learn", "data.csv", "--method", "ot", "--out", "out", "--quiet"]) == 0
 
 

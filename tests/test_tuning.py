@@ -12,7 +12,7 @@ from dagtune.graph import is_dag
 from dagtune.ot.cycles import edge_scores, formalize
 from dagtune.ot.released import add_edges_released, delete_edges_released, resolve_two_cycles
 from dagtune.ot.ties import tie_ranks
-from dagtune.ot.tuning import add_edges, apply_knowledge, delete_edges
+from dagtune.ot.tuning import add_edges, apply_knowledge, delete_edges, hsic_of
 from oracles import (
     add_by_loops,
     delete_by_loops,
@@ -186,6 +186,24 @@ def test_edge_scores_are_the_largest_second_order_over_the_other_parents():
     assert edge_scores(graph, dependence, score="min")[0, 3] == min(S[3, 0, 1], S[3, 0, 2])
 
 
+@pytest.mark.parametrize(("score", "pick"), [("max", max), ("min", min)])
+def test_edge_scores_of_order_three_are_those_over_pairs_of_other_parents(score, pick):
+    dependence = random_dependence(5, np.random.default_rng(4), order=3)
+    graph = np.zeros((5, 5), dtype=bool)
+    graph[:4, 4] = graph[:3, 3] = graph[:2, 2] = True
+    scores, T = edge_scores(graph, dependence, score=score), dependence.third
+    assert scores[0, 4] == pick(T[4, 0, 1, 2], T[4, 0, 1, 3], T[4, 0, 2, 3])
+    assert scores[0, 3] == T[3, 0, 1, 2]
+    assert scores[0, 2] == dependence.second[2, 0, 1]  # one other parent makes no pair
+
+
+def test_a_number_is_called_joint_where_kernels_are_multiplied():
+    dependence = random_dependence(4, np.random.default_rng(5))
+    for combine, what in (("sum", "HSIC"), ("joint", "joint HSIC")):
+        dependence.combine = combine
+        assert [hsic_of(dependence, 3, *pa).what for pa in ((0,), (0, 1))] == ["HSIC", what]
+
+
 def test_the_rules_ask_the_child_first_and_the_graph_asks_it_last():
     """Only triple (child 2; 0, 1) gains by the sum, so only edges into 2 are added: the index trap."""
     first, second = np.full((3, 3), 0.5), np.full((3, 3, 3), 0.5)
@@ -201,8 +219,9 @@ def test_unknown_readings_and_scores_are_refused_by_name():
     full = ~np.eye(3, dtype=bool)
     with pytest.raises(ValueError, match=r"deletion rule 'mim'.*'min'"):
         delete_edges(full, dependence, reading="mim")
-    with pytest.raises(ValueError, match="score 'most'"):
-        formalize(full, dependence, score="most")
+    for step in (formalize, edge_scores):
+        with pytest.raises(ValueError, match="score 'most'"):
+            step(full, dependence, score="most")
 
 
 def test_two_hundred_variables_take_seconds():

@@ -1,11 +1,22 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dagtune import validation
 from dagtune.tables import read_table
-from dagtune.validation import InputError, check_choice, check_count, check_names, format_bytes, parse_memory
+from dagtune.validation import (
+    InputError,
+    check_choice,
+    check_count,
+    check_names,
+    format_bytes,
+    parse_memory,
+    read_entries,
+)
 
 GOOD = pd.DataFrame({"age": [1, 2, 4], "height": [0.5, 0.25, 1.0], "well": [True, False, True]})
 
@@ -107,9 +118,60 @@ def test_a_size_reads_back_within_its_rounding(count):
     assert parse_memory(count) == count
 
 
-@pytest.mark.parametrize(("text", "count"), [("1GiB", 2**30), ("500MB", 5e8), (" 1.5 kib ", 1536), ("7", 7)])
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("1B", 1),
+        ("2kB", 2000),
+        ("500MB", 5e8),
+        ("2GB", 2e9),
+        (" 1.5 kib ", 1536),
+        ("1MiB", 2**20),
+        ("1GiB", 2**30),
+        ("1TiB", 2**40),
+        ("7", 7),
+        ("1", 1),
+        (1, 1),
+    ],
+)
 def test_sizes_have_units(text, count):
     assert parse_memory(text) == count
+
+
+def test_a_file_of_entries_may_have_32_mebibytes_and_no_more(tmp_path, monkeypatch):
+    path = tmp_path / "known.json"
+    with path.open("wb") as file:
+        file.truncate(2**25 + 1)
+    with pytest.raises(InputError, match=r"it is longer than 32\.0 MiB"):
+        read_entries(path, "knowledge")
+    monkeypatch.setattr(validation, "_LONGEST", 64)
+    path.write_text("{}".ljust(64))
+    assert read_entries(path, "knowledge") == {}
+    path.write_text("{}".ljust(65))
+    with pytest.raises(InputError, match="it is longer than 64 B"):
+        read_entries(path, "knowledge")
+
+
+def test_brackets_may_be_fifty_deep_and_keys_ten_thousand_long(tmp_path):
+    json_file, toml_file = tmp_path / "known.json", tmp_path / "known.toml"
+    for text in ("[" * 50 + "]" * 50, "[" + "[{}], " * 100 + "[]]"):
+        json_file.write_text(text)
+        assert read_entries(json_file, "knowledge") == json.loads(text)
+    json_file.write_text("[" * 51 + "]" * 51)
+    with pytest.raises(InputError, match="more than 50 brackets are open at once"):
+        read_entries(json_file, "knowledge")
+    toml_file.write_text("a" * 9998 + ".b=1")
+    assert read_entries(toml_file, "knowledge") == {"a" * 9998: {"b": 1}}
+    toml_file.write_text("a" * 9999 + ".b=1")
+    with pytest.raises(InputError, match="a key has more than 10 000 characters"):
+        read_entries(toml_file, "knowledge")
+
+
+def test_a_size_is_told_in_the_largest_unit_that_fits():
+    assert [format_bytes(count) for count in (1, 1023, 1024)] == ["1 B", "1023 B", "1.0 KiB"]
+    for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB")):
+        assert format_bytes(512 * 1024**power) == (f"512 {unit}" if power == 0 else f"512.0 {unit}")
+    assert format_bytes(1024**4) == "1.0 TiB"
 
 
 @pytest.mark.parametrize("bad", ["", "lots", "-1GiB", "1 parsec", 0, -5, True])

@@ -17,9 +17,11 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
+from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trust.operators import Mutant, mutants_of
 
@@ -30,6 +32,8 @@ SEED = 19
 COUNT = 100
 #: Seconds of tests for each mutant (as measured without a mutant), and the longest test that is used.
 BUDGET, LONGEST = 45.0, 15.0
+#: Processor seconds of a mutant, compilation included; one that takes longer counts as killed.
+PATIENCE = 240
 #: Folders and modules of each package, as the issue names them.
 PACKAGES = {
     "conditional": ["conditional"],
@@ -84,18 +88,28 @@ def files_of(package: str) -> list[Path]:
     return sorted(path for home in homes for path in ([home] if home.is_file() else home.rglob("*.py")))
 
 
-def drawn(package: str, count: int = COUNT, seed: int = SEED, only: str = "") -> list[Mutant]:
-    """``count`` mutants of a package, drawn with the seed; all that there are if there are no more."""
+def mutants_in(package: str) -> dict[str, Mutant]:
+    """All mutants of a package by their keys."""
     everything = [
         mutant
         for path in files_of(package)
         for mutant in mutants_of(str(path.relative_to(SOURCE)), path.read_text(encoding="utf-8"))
-        if only in mutant.key
     ]
-    if len(everything) <= count:
-        return everything
-    chosen = random.Random(f"{seed} {package}").sample(range(len(everything)), count)
-    return [everything[k] for k in sorted(chosen)]
+    return {mutant.key: mutant for mutant in everything}
+
+
+def drawn(
+    everything: Mapping[str, Mutant], package: str, count: int = COUNT, seed: int = SEED, before: Iterable[str] = ()
+) -> list[Mutant]:
+    """``count`` mutants, drawn with the seed; all that there are if there are no more.
+
+    Those of ``before`` that the source still has are taken first, so that a draw is kept when some lines change.
+    """
+    still = [key for key in before if key in everything]
+    others = [key for key in everything if key not in set(still)]
+    more = max(count - len(still), 0)
+    chosen = {*still[:count], *random.Random(f"{seed} {package}").sample(others, min(more, len(others)))}
+    return [mutant for key, mutant in everything.items() if key in chosen]
 
 
 # --- which tests reach which function --------------------------------------------------------------------------------
@@ -108,7 +122,7 @@ class Recorder:
         self.found: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        self.began = time.perf_counter()
+        self.began = time.process_time()  # others may have the processor, too
         self.entered: set[Any] = set()
         entered = self.entered
 
@@ -132,7 +146,7 @@ class Recorder:
                 for name in code.co_qualname.replace(".<locals>", "").split(".<")[:1]
             }
         )
-        seconds = time.perf_counter() - self.began
+        seconds = time.process_time() - self.began
         self.found[item.nodeid] = {
             "seconds": round(seconds, 3),
             "functions": functions,
@@ -163,13 +177,16 @@ def measure(out: Path, tests: list[str]) -> None:
     out.write_text(json.dumps(recorder.found))
 
 
-def reach(stale: bool) -> dict[str, dict[str, Any]]:
-    """What each test reaches, measured a file at a time and kept in a folder until ``--measure`` asks for it anew."""
+def reach(stale: bool, files: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """What each test reaches, measured a file at a time and kept in a folder until ``--measure`` asks for it anew.
+
+    Of all test files, or of those whose names are given.
+    """
     kept = Path(os.environ.get("MUTANTS_CACHE", ROOT / ".mutants"))
     kept.mkdir(exist_ok=True)
     found: dict[str, dict[str, Any]] = {}
     for path in sorted((ROOT / "tests").glob("test_*.py")):
-        if path.name in NOT_USED:
+        if path.name in NOT_USED or (files and path.stem.removeprefix("test_") not in files):
             continue
         out = kept / f"{path.stem}.json"
         if stale or not out.exists() or out.stat().st_mtime < path.stat().st_mtime:
@@ -181,7 +198,9 @@ def reach(stale: bool) -> dict[str, dict[str, Any]]:
     return found
 
 
-def tests_for(mutant: Mutant, reached: dict[str, dict[str, Any]], referring: dict[str, set[str]]) -> list[str]:
+def tests_for(
+    mutant: Mutant, reached: dict[str, dict[str, Any]], referring: dict[str, set[str]], budget: float
+) -> list[str]:
     """Tests that reach a mutant, quickest first, within the budget."""
     wanted, names = {f"{mutant.path} {mutant.function}"}, set()
     if mutant.function in referring["compiled"] or not mutant.function or mutant.function in referring["classes"]:
@@ -202,7 +221,7 @@ def tests_for(mutant: Mutant, reached: dict[str, dict[str, Any]], referring: dic
     ]
     chosen, spent = [], 0.0
     for seconds, test in sorted(hits):
-        if spent + seconds <= BUDGET:
+        if spent + seconds <= budget:
             chosen.append(test)
             spent += seconds
     return chosen
@@ -305,27 +324,16 @@ def _forget_compiled(mutant: Mutant, referring: dict[str, Any]) -> None:
                 value._cache = NullCache()
 
 
-def _leave_to_python(names: set[str]) -> None:
-    """Do not compile functions of these names: Python runs them, which is quick enough where they only call others."""
-    import dagtune.compiled as module
-
-    plain = module.compiled
-
-    def compiled(function: Any = None, *, fastmath: bool = False) -> Any:
-        if function is None:
-            return lambda given: compiled(given, fastmath=fastmath)
-        return function if function.__name__ in names else plain(function, fastmath=fastmath)
-
-    module.compiled = compiled  # type: ignore[assignment]
+def _is_compiled(mutant: Mutant, referring: dict[str, Any]) -> bool:
+    """Whether the mutant is in a compiled function, or may be a number that one holds."""
+    return mutant.function in referring["compiled"] or not mutant.function
 
 
-def child(
-    mutant: Mutant, tests: list[str], referring: dict[str, Any], whole: bool = True, interpreted: bool = False
-) -> None:
+def child(mutant: Mutant, tests: list[str], referring: dict[str, Any], whole: bool = True) -> None:
     """Import the mutant and run the tests; the exit code says whether one failed.
 
-    ``whole``: all modules are imported first, so that one that can't be imported is noticed. ``interpreted``: Python
-    runs the mutated function and its callers.
+    ``whole``: all modules are imported first, so that every compiled function that calls the mutant is known;
+    otherwise at most those of its package.
     """
     os.setpgid(0, 0)
     quiet = os.open(os.environ.get("MUTANTS_LOG", os.devnull), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -334,19 +342,18 @@ def child(
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (12 * 2**30, 12 * 2**30))
+    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
     sys.meta_path.insert(0, _Mutated(mutant))
     try:
         import pkgutil
 
-        if interpreted:
-            _leave_to_python(_with_callers(mutant, referring))
         import dagtune
 
         for found in pkgutil.walk_packages(dagtune.__path__, "dagtune."):
-            home = found.name.startswith("dagtune.conditional")
+            home = mutant.path.startswith("conditional") and found.name.startswith("dagtune.conditional")
             if (whole or home) and not any(word in found.name for word in ("gumbel", "notears_mlp", "adapters")):
                 importlib.import_module(found.name)
-        if not interpreted and (mutant.function in referring["compiled"] or not mutant.function):
+        if _is_compiled(mutant, referring):
             _forget_compiled(mutant, referring)
         import pytest
 
@@ -356,23 +363,23 @@ def child(
     os._exit(0 if code == 0 else 1)
 
 
-def try_one(mutant: Mutant, reached: dict[str, Any], referring: dict[str, Any]) -> dict[str, Any]:
+def try_one(mutant: Mutant, tests: list[str], referring: dict[str, Any]) -> dict[str, Any]:
     """Whether the tests notice a mutant."""
-    tests = tests_for(mutant, reached, referring)
-    began = time.perf_counter()
+    began = os.times()
     if not tests:
         fate = "survived"
     else:
         pid = os.fork()
         if pid == 0:
-            child(mutant, tests, referring)
-        fate = awaited(pid, 240.0)
+            child(mutant, tests, referring, whole=_is_compiled(mutant, referring))
+        fate = awaited(pid, 3600.0)
+    ended = os.times()
     return {
         "key": mutant.key,
         "line": mutant.line,
         "fate": fate,
         "tests": len(tests),
-        "seconds": round(time.perf_counter() - began, 1),
+        "seconds": round(sum(ended[2:4]) - sum(began[2:4]), 1),
     }
 
 
@@ -398,32 +405,69 @@ def main() -> None:
     parser.add_argument("packages", nargs="*", default=list(PACKAGES))
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--only", default="", help="mutants whose key contains this")
-    parser.add_argument("--again", action="store_true", help="try only those that survived last time")
+    parser.add_argument("--only", default="", help="try those whose key contains this, and write nothing")
+    parser.add_argument(
+        "--again", action="store_true", help="try those that survived without a reason, and new ones for lost"
+    )
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each mutant")
     parser.add_argument("--measure", action="store_true", help="measure anew which tests reach what")
+    parser.add_argument("--tests", default="", help="use these test files only: names without test_, with commas")
+    parser.add_argument(
+        "--by", nargs="+", default=[], help="use just these tests, as pytest names them, for every mutant"
+    )
     given = parser.parse_args()
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", "/tmp/hypothesis-mutants")
-    reached, referring = reach(given.measure), references()
+    files = [name for name in given.tests.split(",") if name]
+    reached, referring = {} if given.by else reach(given.measure, files), references()
     for name in PRELOADED:
         importlib.import_module(name)
     RESULTS.mkdir(exist_ok=True)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    today = {"date": str(date.today()), "commit": commit.stdout.strip()}
+    decided = reasons()
     for package in given.packages:
-        out = RESULTS / f"mutants-{package}.json"
-        mutants = drawn(package, given.count, given.seed, given.only)
-        before = json.loads(out.read_text())["mutants"] if given.again and out.exists() else []
-        known = {entry["key"]: entry for entry in before if entry["fate"] == "killed"}
-        results = []
-        for mutant in mutants:
-            entry = known.get(mutant.key) or try_one(mutant, reached, referring)
-            results.append(entry)
+        everything = {key: mutant for key, mutant in mutants_in(package).items() if given.only in key}
+        before = {entry["key"]: entry for entry in results_of(package)} if given.again else {}
+        known = {key: entry for key, entry in before.items() if entry["fate"] == "killed" or key in decided}
+        results: list[dict[str, Any]] = []
+        for mutant in drawn(everything, package, given.count, given.seed, before):
+            entry = known.get(mutant.key)
+            if entry is None:
+                tests = given.by or tests_for(mutant, reached, referring, given.budget)
+                entry = try_one(mutant, tests, referring) | today
+            results.append(entry | {"line": mutant.line})
             if entry["fate"] != "killed":
-                print(f"{entry['fate']}: {entry['key']} (line {entry['line']}, {entry['tests']} tests)", flush=True)
+                print(f"{entry['fate']}: {entry['key']} (line {mutant.line}, {entry['tests']} tests)", flush=True)
         killed = sum(entry["fate"] == "killed" for entry in results)
         print(f"{package}: {killed} of {len(results)} killed", flush=True)
         if not given.only:
-            commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-            told = {"date": str(date.today()), "commit": commit.stdout.strip(), "seed": given.seed, "mutants": results}
-            out.write_text(json.dumps(told, indent=1) + "\n")
+            told = {"seed": given.seed, "of": len(everything), "mutants": results}
+            (RESULTS / f"mutants-{package}.json").write_text(json.dumps(told, indent=1) + "\n")
+
+
+class Reason(NamedTuple):
+    """Why no test tells a mutant from the source, and whether anybody could."""
+
+    equivalent: bool
+    why: str
+
+
+def reasons() -> dict[str, Reason]:
+    """What ``trust/survivors.toml`` says of survivors, by their keys."""
+    found = tomllib.loads((ROOT / "trust" / "survivors.toml").read_text(encoding="utf-8"))
+    return {
+        key: Reason(sort == "equivalent", each["why"])
+        for sort in ("equivalent", "untested")
+        for each in found.get(sort, [])
+        for key in each["mutants"]
+    }
+
+
+def results_of(package: str) -> list[dict[str, Any]]:
+    """What became of the mutants of a package, as written last."""
+    out = RESULTS / f"mutants-{package}.json"
+    found: list[dict[str, Any]] = json.loads(out.read_text())["mutants"] if out.exists() else []
+    return found
 
 
 if __name__ == "__main__":

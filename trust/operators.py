@@ -7,6 +7,7 @@ type checkers, ``stacklevel=``.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -69,25 +70,27 @@ class Mutant:
     before: str
     after: str
     source: str
+    number: int = 1  #: among those that read alike in the same function
 
     @property
     def key(self) -> str:
         """What stays the same when lines move."""
-        return f"{self.path} {self.function}: {self.before} => {self.after}"
+        which = f" [{self.number}]" if self.number > 1 else ""
+        return f"{self.path} {self.function}: {self.before} => {self.after}{which}"
 
 
 def mutants_of(path: str, source: str) -> list[Mutant]:
     """All mutants of a module, in the order of its text."""
     count = sum(1 for _ in _opportunities(ast.parse(source)))
-    found = []
+    found: list[Mutant] = []
+    alike: Counter[tuple[str, ...]] = Counter()
     for number in range(count):
         tree = ast.parse(source)
         function, node, change = next(each for k, each in enumerate(_opportunities(tree)) if k == number)
         line, before = node.lineno, ast.unparse(node)
-        after = change()
-        found.append(
-            Mutant(path, line, function, _short(before), _short(after), ast.unparse(ast.fix_missing_locations(tree)))
-        )
+        told = (function, _short(before), _short(change()))
+        alike[told] += 1
+        found.append(Mutant(path, line, *told, ast.unparse(ast.fix_missing_locations(tree)), alike[told]))
     return found
 
 

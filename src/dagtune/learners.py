@@ -13,6 +13,7 @@ holds the baselines too. Estimators load when they are needed, so that ``dagtune
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -372,8 +373,9 @@ def read_kinds(texts: list[str]) -> dict[str, str | list[str]]:
     from dagtune.validation import InputError
 
     found: dict[str, str | list[str]] = {}
-    for part in (part for text in texts for part in text.split(",")):
-        name, equals, kind = part.rpartition("=")
+    # a comma with no equals sign before it belongs to a name
+    for part in (part for text in texts for part in re.findall(r"[^=]*=[^,]*|[^=]+$", text) or [text]):
+        name, equals, kind = part.lstrip(",").rpartition("=")
         if not equals or not name.strip() or not kind.strip():
             raise InputError(
                 f"--kinds takes a column and its kind, such as visits=count or size=small<middle<large, not {part!r}: "

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["columns_of_text", "plain", "printable", "say_seconds", "short_label", "shown"]
+__all__ = ["columns_of_text", "plain", "printable", "say_seconds", "short_label", "shown", "value_words"]
 
 _LONGEST_LABEL = 18
 #: Characters that Unicode counts as printable but that look blank.
@@ -154,3 +154,14 @@ def say_seconds(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds:.2g} seconds"
+
+
+def value_words(value: float | str) -> str:
+    """A value of a table for a person: the name of a level as it is, a number with four digits.
+
+    Examples
+    --------
+    >>> value_words("north"), value_words(1 / 3)
+    ('north', '0.3333')
+    """
+    return printable(value) if isinstance(value, str) else f"{value:.4g}"

@@ -244,8 +244,10 @@ def read_entries(path: str | os.PathLike[str], what: str) -> Any:
 
     Examples
     --------
-    >>> _ = Path("known.toml").write_text('required = [["rain", "wet"]]')
-    >>> read_entries("known.toml", "knowledge")
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "known.toml").write_text('required = [["rain", "wet"]]')
+    ...     read_entries(Path(folder) / "known.toml", "knowledge")
     {'required': [['rain', 'wet']]}
     """
     path = Path(path)

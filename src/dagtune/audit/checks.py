@@ -22,7 +22,9 @@ from dagtune.audit.statistics import (
     standard_deviations,
 )
 from dagtune.tables import MAX_CATEGORIES, block_length, few_rows, infer_kind, lag_correlation, look_at_gaps
+from dagtune.tables.dates import mostly_dates
 from dagtune.tables.derived import find_derived
+from dagtune.tables.unfit import ask_for
 from dagtune.validation import InputError
 
 __all__ = ["CHECKS", "about_names", "about_sortability", "sortability_of", "summaries"]
@@ -119,8 +121,8 @@ def _text_finding(look: Look, j: int, leave_out: str) -> Finding:
             if len(odd)
             else "store it as numbers"
         )
-    elif texts.str.fullmatch(r"\d{4}-\d{2}-\d{2}([ T].*)?").mean() > 0.5:
-        cure = f"count its days (kinds={look.shown(j)}=date), or {leave_out}"
+    elif mostly_dates(texts):
+        cure = f"count its days ({ask_for(look.names[j], 'date')}), or {leave_out}"
     elif categories > max(len(texts) / 2, MAX_CATEGORIES):
         cure = f"it names the rows: {leave_out}"
     else:

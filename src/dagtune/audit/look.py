@@ -13,6 +13,8 @@ from dagtune.audit.findings import Finding
 from dagtune.audit.statistics import standard_deviations
 from dagtune.tables import ReadOptions, Table, as_frame, load_frame
 from dagtune.tables.files import choose_positions
+from dagtune.tables.unfit import refuse_lists
+from dagtune.validation import InputError
 
 __all__ = ["Look", "load"]
 
@@ -106,7 +108,15 @@ def _load_file(
     for problem in loaded.problems:
         where = loaded.where(problem.row - loaded.first_row)
         found.append(Finding("non-numeric", (problem.column,), problem.text.format(where=where), problem.cure))
-    return loaded.frame, found, loaded.said()[:1] if any(note.code == "read-as" for note in loaded.notes) else []
+    frame = loaded.frame
+    for name in loaded.frame.columns:
+        try:
+            refuse_lists(frame[name], name)
+        except InputError as error:
+            text, _, cure = str(error).partition(": ")
+            found.append(Finding("non-numeric", (name,), text.removeprefix("column "), cure))
+            frame = frame.drop(columns=name)
+    return frame, found, loaded.said()[:1] if any(note.code == "read-as" for note in loaded.notes) else []
 
 
 def _numbers(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

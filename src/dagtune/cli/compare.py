@@ -92,7 +92,7 @@ def compare(
     categorical: Categorical = None,
     standardize: Standardize = False,
     truth: Truth = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the tables and graphs.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder for the tables and graphs.")] = None,
     spreadsheet: Spreadsheet = False,
     force: Force = False,
     as_json: Json = False,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dagtune.cli.options import Json, Quiet
 
 __all__ = ["register"]
+
+
+_HEAD = ["  cause", "step", "effect", "interval", "graphs"]
 
 
 def register(app: typer.Typer) -> None:
@@ -23,10 +26,10 @@ def effect(
     of: Annotated[
         str | None, typer.Option(metavar="NAME", help="Variable that is set; without it, all are ranked.")
     ] = None,
-    start: Annotated[float | None, typer.Option("--from", metavar="NUMBER", help="Default: lower quartile.")] = None,
-    end: Annotated[float | None, typer.Option("--to", metavar="NUMBER", help="Default: upper quartile.")] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="VALUE", help="Default: lower quartile.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="VALUE", help="Default: upper quartile.")] = None,
     category: Annotated[
-        float | None, typer.Option(metavar="CODE", help="Of a categorical variable, the category looked at.")
+        str | None, typer.Option(metavar="LEVEL", help="If --on has categories: the one looked at.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -44,16 +47,23 @@ def effect(
             raise InputError("--from, --to and --category need --of: which variable is set?")
         table = found.effects(on)
         talk.say(f"Total effects on {printable(on)} of a step from the lower to the upper quartile, 90 % intervals:")
-        rows = [
-            [f"  {printable(row.cause)}", f"{row.effect:.3g}", f"{row.low:.3g} to {row.high:.3g}", f"{row.share:.0%}"]
-            for row in table.itertuples(index=False)
-        ]
-        for line in columns_of_text([["  cause", "effect", "interval", "graphs"], *rows], right=(1, 2, 3)):
+        rows = table.to_dict("records")
+        for line in columns_of_text([_HEAD, *(_cells(row) for row in rows)], right=(2, 3, 4)):
             talk.say(line)
-        talk.give("effects", {"on": on, "effects": table.to_dict("records")})
+        talk.give("effects", {"on": on, "effects": rows})
         return
     answer = found.effect(of, on, from_=start, to=end, category=category)
     talk.say(answer.words)
     for text in answer.assumptions:
         talk.say(f"  assumed: {text}")
     talk.give("effect", answer.as_dict())
+
+
+def _cells(row: dict[Any, Any]) -> list[str]:
+    """A row of the table of all effects."""
+    from dagtune.text import printable, value_words
+
+    on = f" of {value_words(row['category'])}" if "category" in row else ""
+    step = f"{value_words(row['from'])} to {value_words(row['to'])}"
+    interval = f"{row['low']:.3g} to {row['high']:.3g}"
+    return [f"  {printable(row['cause'])}", step, f"{row['effect']:.3g}{on}", interval, f"{row['share']:.0%}"]

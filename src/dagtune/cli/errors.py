@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -108,23 +109,30 @@ def as_options(message: str) -> str:
     def option(match: re.Match[str]) -> str:
         return f"--{match[1].replace('_', '-')}{_typed(match[2], ',' if match[1] == 'merge' else '<')}"
 
-    return re.sub(rf"\b({keywords})=('[^']*'|\{{[^}}]*\}}|\[[^\]]*\]|[\w.+-]*)", option, message)
+    text = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+    several = rf"(?:{text}|[^'\"\[\]{{}}]|\[(?:{text}|[^'\"\]])*\])*"
+    return re.sub(rf"\b({keywords})=({text}|\{{{several}\}}|\[{several}\]|[\w.+-]*)", option, message)
 
 
 def _typed(value: str, between: str) -> str:
     """A value as it is typed after its option: {'size': ['s', 'l']} is 'size=s<l', ['a', 'b'] is 'a,b'."""
     if value in ("", "True"):
         return ""
-    if value[0] not in "{[":
-        return f" {value}"
     try:
         found = ast.literal_eval(value)
     except (SyntaxError, ValueError):
         return f" {value}"
-    if isinstance(found, list):
-        return f" {','.join(map(str, found))!r}"
-    kinds = (f"{name}={kind if isinstance(kind, str) else between.join(kind)}" for name, kind in found.items())
-    return f" {','.join(kinds)!r}"
+    if isinstance(found, dict):
+        kinds = (f"{name}={kind if isinstance(kind, str) else between.join(kind)}" for name, kind in found.items())
+        found = ",".join(kinds)
+    return f" {_quoted(','.join(map(str, found)) if isinstance(found, list) else found)}"
+
+
+def _quoted(value: Any) -> str:
+    """A text in quotes that the shell takes off again, and nothing else; numbers as they are."""
+    if not isinstance(value, str):
+        return str(value)
+    return f"'{value}'" if "'" not in value else f'"{value}"' if not set(value) & set('"$`\\!') else shlex.quote(value)
 
 
 def _usage(error: Any) -> str:

@@ -93,14 +93,14 @@ def learn(
     memory: Memory = "1GiB",
     checkpoint: Checkpoint = None,
     scheduler: Scheduler = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Bundled protein data.", rich_help_panel=DATA)] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Take bundled protein data.", rich_help_panel=DATA)] = False,
     method: str = DEFAULT,
     bootstrap: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             min=0,
-            help="Resamples of the rows.",
+            help="Learn again from so many resamples.",
             show_default=False,
             rich_help_panel=METHOD,
         ),
@@ -109,7 +109,7 @@ def learn(
         bool,
         typer.Option(
             "--drop-each",
-            help="Again without each column.",
+            help="Learn again without each column.",
             rich_help_panel=METHOD,
         ),
     ] = False,

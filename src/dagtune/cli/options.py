@@ -72,7 +72,7 @@ Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether row 1 holds names.", rich_help_panel=WRITTEN)
 ]
 Query = Annotated[
-    str | None, typer.Option(metavar="SQL", help="SQL, or a sheet, or a file of a zip.", rich_help_panel=WRITTEN)
+    str | None, typer.Option(metavar="SQL", help="Read this: SQL, a sheet, a file of a zip.", rich_help_panel=WRITTEN)
 ]
 Columns = Annotated[
     list[str] | None,
@@ -109,7 +109,7 @@ Memory = Annotated[
     str,
     typer.Option(
         metavar="SIZE",
-        help="What needs more is read in pieces (1GiB).",
+        help="Larger tables are read in pieces (1GiB).",
         rich_help_panel=LARGE,
         show_default=False,
     ),

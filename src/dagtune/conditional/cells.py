@@ -195,11 +195,11 @@ def additive_cells(
     """Fill the additive cells of a target, and what they leave; mean and variance of log V; the best settings."""
     sums = problem.sums
     u = np.zeros(problem.rows.Y.shape[1])
-    value, log_v, vague, setting, other = additive(sums, target, S, problem.targets.first[target])
+    plain = additive(sums, target, S, problem.targets.first[target])
     if len(S) > 0:
-        fitted(sums, target, S, setting, problem.rows.F, u)
-    fall = _of_fit(problem, target, S, u, value, cells, ADDITIVE, left)
-    return log_v - fall, vague, setting, other
+        fitted(sums, target, S, plain.setting, problem.rows.F, u)
+    fall = _of_fit(problem, target, S, u, plain.value, cells, ADDITIVE, left)
+    return plain.log_v - fall, plain.vague, plain.setting, plain.other
 
 
 @compiled(inner=True)
@@ -293,6 +293,7 @@ def _part(problem: Problem, p: int) -> Problem:
             targets.joint,
             targets.spread,
             parts.first[p],
+            targets.rough,
         ),
         problem.offer,
         Discrete(

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from dagtune.conditional.columns import OTHER_KINDS, OWN, SCORES, Column, Effect
 from dagtune.conditional.discrete import Discrete, of_kinds
-from dagtune.conditional.mechanisms import FIRST, Sums, additive
+from dagtune.conditional.mechanisms import FIRST, Additive, Sums, additive
 from dagtune.conditional.noise import tilt_rows
 from dagtune.conditional.numbers import FUNCTIONS, LANDMARKS, ROWS
 from dagtune.conditional.problem import Problem, Rows, Targets
@@ -28,7 +29,7 @@ from dagtune.regression import Basis, Categories, Spline, measure_basis
 from dagtune.tables.rows import SAMPLES, MemoryRows, sample_positions
 from dagtune.tables.rows import Rows as TableRows
 
-__all__ = ["SCALES", "Design", "Own", "estimated", "first_setting", "landmarks", "measure", "row_margin"]
+__all__ = ["SCALES", "Design", "Own", "estimated", "first_fit", "landmarks", "measure", "row_margin"]
 
 #: The scales of an effect.
 SCALES = (OWN, SCORES)
@@ -142,6 +143,9 @@ def measure(
         starts=basis.starts.astype(np.int64),
         rough=_relative_roughness(basis),
     )
+    starts, jacobian = np.cumsum([0, *(len(column.effects) for column in columns)]), [one.jacobian for one in effects]
+    fits = [first_fit(sums, t, j) for t, j in enumerate(owner)]
+    explained = np.array([fit.value for fit in fits]) + jacobian
     return Design(
         columns=columns,
         sums=sums,
@@ -155,13 +159,14 @@ def measure(
             weights=np.empty((0, count)),
         ),
         targets=Targets(
-            starts=np.cumsum([0, *(len(column.effects) for column in columns)]),
-            jacobian=np.array([effect.jacobian for effect in effects]),
+            starts=starts,
+            jacobian=np.array(jacobian),
             smooth=np.array([columns[j].kind == "continuous" for j in owner]),
             own=np.array([effect.scale == OWN and kinds[j] not in OTHER_KINDS for effect, j in zip(effects, owner)]),
             joint=np.zeros(len(effects), dtype=bool),
             spread=np.ones(len(effects), dtype=bool),
-            first=np.array([first_setting(sums, t, j) for t, j in enumerate(owner)]),
+            first=np.array([fit.setting for fit in fits]),
+            rough=np.array([a + np.argmax(explained[a:b]) for a, b in pairwise(starts)]),
         ),
         log_variance=_log_variances(scale, kinds),
         discrete=of_kinds(raw, kinds),
@@ -212,12 +217,12 @@ def _plain(basis: Basis, chunk: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate(found))
 
 
-def first_setting(sums: Sums, target: int, child: int, causes: int = 5) -> int:
-    """The best setting of the additive mechanism with the variables that explain the target best one by one."""
+def first_fit(sums: Sums, target: int, child: int, causes: int = 5) -> Additive:
+    """The additive mechanism with the variables that explain the target best one by one."""
     others = [j for j in range(len(sums.starts) - 1) if j != child]
-    alone = [additive(sums, target, np.array([j]), FIRST)[0] for j in others]
+    alone = [additive(sums, target, np.array([j]), FIRST).value for j in others]
     best = np.sort(np.array(others)[np.argsort(alone)[-causes:]])
-    return additive(sums, target, best, FIRST)[3]
+    return additive(sums, target, best, FIRST)
 
 
 def row_margin(effect: Effect, kind: str, z: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ import numpy as np
 
 from dagtune.conditional.cells import CELLS, evidence
 from dagtune.conditional.columns import OTHER_KINDS, SCORES, fit_normal_scores, margin
-from dagtune.conditional.design import Design, first_setting, landmarks
+from dagtune.conditional.design import Design, first_fit, landmarks
 from dagtune.conditional.discrete import of_kinds
 from dagtune.conditional.mechanisms import Sums, additive
 from dagtune.conditional.numbers import DISCRETE
@@ -157,7 +157,7 @@ class Environments:
         old = problem.sums
         sums = Sums(float(F.shape[1]), F @ F.T, np.ascontiguousarray(Y @ F.T), power, old.starts, old.rough)
         for t in mine:
-            first[t] = first_setting(sums, t, child)
+            first[t] = first_fit(sums, t, child).setting
         return Problem(
             sums,
             Rows(
@@ -169,7 +169,7 @@ class Environments:
                 np.ascontiguousarray(problem.rows.margin[:, rows]),
                 np.ascontiguousarray(problem.rows.weights[:, rows]),
             ),
-            Targets(targets.starts, jacobian, smooth, targets.own, targets.joint, targets.spread, first),
+            Targets(targets.starts, jacobian, smooth, targets.own, targets.joint, targets.spread, first, targets.rough),
             problem.offer,
             of_kinds(design.raw[:, rows], design.kinds),
             calls=problem.calls,
@@ -210,7 +210,7 @@ def _gain(design: Design, child: int, these: np.ndarray) -> float:
         power = np.maximum((y * y).sum(axis=1), 1e-9)
         old = design.sums
         sums = Sums(float(rows.sum()), F @ F.T, np.ascontiguousarray(y @ F.T), power, old.starts, old.rough)
-        values.append(additive(sums, target, others, design.targets.first[target])[0])
+        values.append(additive(sums, target, others, design.targets.first[target]).value)
     return values[0] + values[1] - values[2]
 
 

@@ -110,7 +110,7 @@ def _mechanism(score: Score, child: int, k: int, cell: int, S: Sequence[int]) ->
         target,
         np.array(sorted(S), dtype=np.int64),
         score.problems[child].targets.first[target],
-    )[2]
+    ).setting
     plain = "smooth sum" if setting % BENDS else "straight lines"
     return f"{plain} through a bent link" if LINKED <= cell < UNEVEN else plain
 
@@ -186,7 +186,7 @@ def _residual(score: Score, child: int, k: int, cell: int, S: Sequence[int]) -> 
     if cell >= JOINT:
         joint(kernel_of(problem, parents), y, u)
     else:
-        fitted(sums, target, parents, additive(sums, target, parents, problem.targets.first[target])[3], rows.F, u)
+        fitted(sums, target, parents, additive(sums, target, parents, problem.targets.first[target]).setting, rows.F, u)
     e = y - u
     if LINKED <= cell < UNEVEN or (UNEVEN <= cell < JOINT and _bent(score, child, k, parents)):
         link(u, e, out)

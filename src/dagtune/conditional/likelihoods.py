@@ -13,8 +13,10 @@ times prior, and with gradient g and curvature H of the log likelihood there, b 
 
     log p(y | S, line, bend) = l - g'w - w'H w / 2 + b' (H + 1/V)^-1 b / 2 - 1/2 log det(I + V^1/2 H V^1/2)
 
-(Laplace's approximation), averaged over the grid of (line, bend): for all of it from one H, taken at the best of the
-grid. The priors keep weights finite where causes separate the levels perfectly.
+(Laplace's approximation), averaged over the grid of (line, bend): from one H, taken at the best of the grid, for that
+and its neighbours. What H promises is believed no further than one step: where causes nearly separate the levels,
+likelihoods are far from quadratic, and a climb over the whole grid from one H ended at evidences above 0. The priors
+keep weights finite where causes separate the levels perfectly.
 """
 
 from __future__ import annotations
@@ -303,34 +305,34 @@ def fit(
         value = _newton(response, X, v, w, g, H, kept)
         return _laplace(value, g, H, w, v) + _spare(family, kept), value, 0
     bends = _BENDS if rough.max() > 0.0 else 1
-    setting, values = _FIRST if bends > 1 else _FIRST - 2, np.full(SETTINGS, _NEVER)
+    setting, own, values = _FIRST if bends > 1 else _FIRST - 2, np.full(SETTINGS, _NEVER), np.full(SETTINGS, _NEVER)
     value = 0.0
-    for _ in range(4):
+    while True:
         value = _newton(response, X, _variances(setting, q, rough), w, g, H, kept)
-        values[:] = _NEVER
-        at = setting
-        values[at] = _laplace(value, g, H, w, _variances(at, q, rough))
-        while True:
-            top = at
-            for move in range(4):
-                line, bend = at // _BENDS, at % _BENDS
-                if move < 2:
-                    line += 2 * move - 1
-                else:
-                    bend += 2 * move - 5
-                if not (0 <= line < _LINES and 0 <= bend < bends):
-                    continue
-                k = line * _BENDS + bend
-                if values[k] == _NEVER:
-                    values[k] = _laplace(value, g, H, w, _variances(k, q, rough))
-                if values[k] > values[top]:
-                    top = k
-            if top == at:
-                break
-            at = top
-        if at == setting:
+        own[setting] = _laplace(value, g, H, w, _variances(setting, q, rough))
+        values[:] = own
+        top = setting
+        for move in range(4):
+            line, bend = setting // _BENDS, setting % _BENDS
+            if move < 2:
+                line += 2 * move - 1
+            else:
+                bend += 2 * move - 5
+            if not (0 <= line < _LINES and 0 <= bend < bends):
+                continue
+            k = line * _BENDS + bend
+            if own[k] == _NEVER:
+                values[k] = _laplace(value, g, H, w, _variances(k, q, rough))
+            if values[k] > values[top]:
+                top = k
+        if top == setting:
             break
-        setting = at
+        seen = own[top] > _NEVER
+        setting = top
+        if seen:  # the two settings promise more of each other than they hold: the better one counts, by itself
+            value = _newton(response, X, _variances(setting, q, rough), w, g, H, kept)
+            values[:] = own
+            break
     best = values.max()
     total = 0.0
     for k in range(SETTINGS):

@@ -150,16 +150,26 @@ def _neighbour(setting: int, move: int) -> int:
     return line * BENDS + bend if inside else -1
 
 
-@compiled(fastmath=True)
-def additive(sums: Sums, target: int, S: np.ndarray, first: int) -> tuple[float, float, float, int, int]:
+class Additive(NamedTuple):
     """Log evidence of the additive mechanism, mean and variance of log V over its settings, the best setting, and the
-    best of the other sort.
+    best of the other sort."""
+
+    value: float
+    log_v: float
+    vague: float
+    setting: int
+    other: int
+
+
+@compiled(fastmath=True)
+def additive(sums: Sums, target: int, S: np.ndarray, first: int) -> Additive:
+    """The additive mechanism, averaged over its settings.
 
     Sorts of settings: straight (bend 0) and bent. ``first`` is where the climb begins.
     """
     n, power, c = sums.n, sums.power[target], sums.C[target]
     if len(S) == 0:
-        return _log_likelihood(n, power, 0.0), np.log(power / n), 0.0, first, first
+        return Additive(_log_likelihood(n, power, 0.0), np.log(power / n), 0.0, first, first)
     values = np.full(LINES * BENDS, _NEVER)
     log_v = np.zeros(LINES * BENDS)
     best = first
@@ -204,7 +214,7 @@ def additive(sums: Sums, target: int, S: np.ndarray, first: int) -> tuple[float,
         other = best
     mean /= total
     variance = max(square / total - mean * mean, 0.0)
-    return values[best] + np.log(total / (LINES * BENDS)), mean, variance, best, other
+    return Additive(values[best] + np.log(total / (LINES * BENDS)), mean, variance, best, other)
 
 
 @compiled(fastmath=True)
@@ -227,8 +237,8 @@ def fitted(sums: Sums, target: int, S: np.ndarray, setting: int, F: np.ndarray, 
 
 
 @compiled(fastmath=True)
-def flips(sums: Sums, target: int, S: np.ndarray, settings: tuple[int, int], out: np.ndarray) -> None:
-    """``out`` (d,) becomes what every single addition to and removal from S adds to the log evidence.
+def flips(sums: Sums, target: int, S: np.ndarray, settings: tuple[int, int], out: np.ndarray) -> float:
+    """``out`` (d,) becomes what every single addition to and removal from S adds to the log evidence; that of S.
 
     All from one factor of A a setting: a removal by the inverse of its block of A^-1, an addition by its Schur
     complement. The better of two settings counts. For ranking, not for decisions.
@@ -334,6 +344,7 @@ def flips(sums: Sums, target: int, S: np.ndarray, settings: tuple[int, int], out
             out[j] = max(out[j], value)
     for j in range(d):
         out[j] -= base
+    return base
 
 
 #: Prior variances of the joint function, in units of the noise variance.

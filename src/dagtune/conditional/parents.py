@@ -21,7 +21,7 @@ import numpy as np
 from dagtune.compiled import compiled, far_call
 from dagtune.conditional.cells import CELLS, evidence_and_changes
 from dagtune.conditional.discrete import NUMBER
-from dagtune.conditional.mechanisms import FIRST, additive, flips
+from dagtune.conditional.mechanisms import BENDS, FIRST, additive, flips
 from dagtune.conditional.numbers import CLOSE, NEGLIGIBLE, TRIED
 from dagtune.conditional.problem import Problem
 
@@ -39,7 +39,7 @@ class Prior(NamedTuple):
     both : bool
         Whether sets are grown from nothing and shrunk from everything; where edges are rare growing is enough.
     exact : bool
-        Whether the likeliest flips are judged by all cells; a search can do with their Gaussian evidence.
+        Whether flips are judged by all cells; a search can do with Gaussian evidence until it has the best set.
     resample : int
         Which resample of the rows counts; -1: the table itself.
     """
@@ -61,8 +61,12 @@ class Store(NamedTuple):
         Codes of parents and of children.
     keys, where, used : ndarray
         The table with open addressing: key and position of its record, -1 if empty; and the number of records.
+    plain : ndarray
+        Evidence of sums with Gaussian noise alone, at two settings; NaN where it is not known.
+    plain_flips : ndarray, shape (records, d)
+        What each single flip adds to it.
     evidence, log_v, vague, free, top, cell, settings : ndarray
-        Of each record; see :class:`dagtune.conditional.cells.Evidence`.
+        Over all cells; see :class:`dagtune.conditional.cells.Evidence`. The first is NaN where only ``plain`` is known.
     changes : ndarray, shape (records, resamples)
         What each resample adds to the evidence; NaN first if it is not known.
     flips : ndarray, shape (records, d)
@@ -73,6 +77,8 @@ class Store(NamedTuple):
     keys: np.ndarray
     where: np.ndarray
     used: np.ndarray
+    plain: np.ndarray
+    plain_flips: np.ndarray
     evidence: np.ndarray
     log_v: np.ndarray
     vague: np.ndarray
@@ -91,6 +97,8 @@ def empty_store(codes: np.ndarray, capacity: int, resamples: int = 0) -> Store:
         keys=np.zeros(2 * capacity, np.uint64),
         where=np.full(2 * capacity, -1),
         used=np.zeros(1, np.int64),
+        plain=np.empty(capacity),
+        plain_flips=np.empty((capacity, codes.shape[1]), np.float32),
         evidence=np.empty(capacity),
         log_v=np.empty(capacity),
         vague=np.empty(capacity),
@@ -108,7 +116,19 @@ def grown(old: Store) -> Store:
     count = int(old.used[0])
     new = empty_store(old.codes, 2 * len(old.evidence), old.changes.shape[1])
     new.used[0] = count
-    for name in ("evidence", "log_v", "vague", "free", "top", "cell", "settings", "changes", "flips"):
+    for name in (
+        "plain",
+        "plain_flips",
+        "evidence",
+        "log_v",
+        "vague",
+        "free",
+        "top",
+        "cell",
+        "settings",
+        "changes",
+        "flips",
+    ):
         getattr(new, name)[:count] = getattr(old, name)[:count]
     _enter(new.keys, new.where, old.keys, old.where)
     return new
@@ -139,32 +159,77 @@ def _slot(store: Store, child: int, member: np.ndarray) -> tuple[int, np.uint64]
     return at, key
 
 
+@compiled(inner=True)
+def _known(store: Store, child: int, member: np.ndarray) -> bool:
+    """Whether the evidence of (child, set) over all cells is there."""
+    record = store.where[_slot(store, child, member)[0]]
+    return record >= 0 and not np.isnan(store.evidence[record])
+
+
 @compiled
-def look_up(problem: Problem, store: Store, child: int, member: np.ndarray) -> int:
-    """The record of (child, set), computed if it is not there; -1 if the store is full."""
+def look_up(problem: Problem, store: Store, child: int, member: np.ndarray, whole: bool) -> int:
+    """The record of (child, set), computed if it is not there; -1 if the store is full.
+
+    Over all cells if ``whole``; else its ``plain`` evidence will do.
+    """
     at, key = _slot(store, child, member)
-    if store.where[at] >= 0:
-        return store.where[at]
-    new = store.used[0]
-    if new >= len(store.evidence):
-        return -1
-    targets = problem.targets.starts[child + 1] - problem.targets.starts[child]
-    resamples = store.changes[new]
-    resamples[:1] = np.nan
-    found = evidence_and_changes(problem, child, np.flatnonzero(member), np.empty((targets, CELLS)), resamples)
-    store.evidence[new], store.log_v[new], store.vague[new] = found.value, found.log_v, found.vague
-    store.free[new] = found.free
-    store.top[new], store.cell[new] = found.top, found.cell
-    store.settings[new, 0], store.settings[new, 1] = found.setting, found.other
-    store.flips[new, 0] = np.nan
-    store.keys[at], store.where[at] = key, new
-    store.used[0] = new + 1
-    return new
+    record = store.where[at]
+    if record >= 0 and not np.isnan(store.evidence[record] if whole else store.plain[record]):
+        return record
+    S = np.flatnonzero(member)
+    if record < 0:
+        record = store.used[0]
+        if record >= len(store.evidence):
+            return -1
+        store.keys[at], store.where[at] = key, record
+        store.used[0] = record + 1
+        store.evidence[record] = store.plain[record] = np.nan
+    if whole or problem.discrete.family[child] != NUMBER:
+        _whole(problem, store, child, S, record)
+    else:
+        _plain(problem, store, child, S, record)
+    return record
 
 
 @compiled(inner=True)
-def _worth(problem: Problem, store: Store, resample: int, child: int, member: np.ndarray, record: int) -> float:
+def _plain(problem: Problem, store: Store, child: int, S: np.ndarray, record: int) -> None:
+    """Fill what a record says of sums with Gaussian noise, by two settings near the best: one bent, one straight."""
+    target = problem.targets.rough[child]
+    setting = problem.targets.first[target]
+    out = np.empty(store.flips.shape[1])
+    store.plain[record] = flips(problem.sums, target, S, (setting, setting // BENDS * BENDS), out)
+    _keep(out, store.plain_flips[record])
+
+
+@compiled(inner=True)
+def _keep(gains: np.ndarray, out: np.ndarray) -> None:
+    for j in range(len(out)):
+        out[j] = max(gains[j], -1e30)
+
+
+@compiled(inner=True)
+def _whole(problem: Problem, store: Store, child: int, S: np.ndarray, record: int) -> None:
+    """Fill what a record says over all cells."""
+    targets = problem.targets.starts[child + 1] - problem.targets.starts[child]
+    resamples = store.changes[record]
+    resamples[:1] = np.nan
+    found = evidence_and_changes(problem, child, S, np.empty((targets, CELLS)), resamples)
+    store.evidence[record], store.log_v[record], store.vague[record] = found.value, found.log_v, found.vague
+    store.free[record] = found.free
+    store.top[record], store.cell[record] = found.top, found.cell
+    store.settings[record, 0], store.settings[record, 1] = found.setting, found.other
+    store.flips[record, 0] = np.nan
+    if problem.discrete.family[child] != NUMBER:
+        store.plain[record] = found.value
+        store.plain_flips[record] = _flips(problem, store, child, S, record)
+
+
+@compiled(inner=True)
+def _worth(problem: Problem, store: Store, prior: Prior, child: int, member: np.ndarray, record: int) -> float:
     """The evidence of a record, (child, set of members), in the table or in a resample of its rows."""
+    resample = prior.resample
+    if not prior.exact:
+        return store.plain[record]
     if resample < 0:
         return store.evidence[record]
     found = store.changes[record]
@@ -178,11 +243,11 @@ def _flips_of_target(problem: Problem, target: int, S: np.ndarray, settings: tup
     """``out`` (d,) becomes the gains of a target's Gaussian evidence by each flip."""
     sums, start = problem.sums, problem.targets.first[target]
     if len(S) == 0:
-        alone = additive(sums, target, S, start)[0]
+        alone = additive(sums, target, S, start).value
         one = np.empty(1, np.int64)
         for j in range(len(out)):
             one[0] = j
-            out[j] = additive(sums, target, one, start)[0] - alone
+            out[j] = additive(sums, target, one, start).value - alone
     else:
         flips(sums, target, S, settings, out)
 
@@ -196,25 +261,23 @@ def _flips_of_codes(problem: Problem, child: int, S: np.ndarray, out: np.ndarray
         best = FIRST, FIRST
         if len(S) > 0:
             found = additive(problem.sums, target, S, problem.targets.first[target])
-            best = found[3], found[4]
+            best = found.setting, found.other
         _flips_of_target(problem, target, S, best, part)
         out += part
 
 
 @compiled(inner=True)
-def _flips(problem: Problem, store: Store, child: int, member: np.ndarray, record: int) -> np.ndarray:
+def _flips(problem: Problem, store: Store, child: int, S: np.ndarray, record: int) -> np.ndarray:
     """(d,) gains of Gaussian evidence by each flip, on the likeliest scale; computed once."""
     found = store.flips[record]
     if np.isnan(found[0]):
         target = store.top[record]
-        S = np.flatnonzero(member)
-        out = np.empty(len(member))
+        out = np.empty(len(found))
         if problem.discrete.family[child] == NUMBER:
             _flips_of_target(problem, target, S, (store.settings[record, 0], store.settings[record, 1]), out)
         else:
             _flips_of_codes(problem, child, S, out)
-        for j in range(len(member)):
-            found[j] = max(out[j], -1e30)
+        _keep(out, found)
     return found
 
 
@@ -224,16 +287,19 @@ def _climb(
 ) -> tuple[int, float]:
     """Flip the members among ``free`` as long as evidence and prior gain; the record, and both together. -1: full.
 
-    The likeliest flips by Gaussian evidence are compared by the evidence over all cells.
+    The likeliest flips by Gaussian evidence are compared by the evidence over all cells, if the prior says so.
     """
-    d, odds, resample = len(member), prior.odds, prior.resample
-    record = look_up(problem, store, child, member)
+    d, odds = len(member), prior.odds
+    record = look_up(problem, store, child, member, prior.exact)
     tried = np.empty(d, np.bool_)
     for _ in range(4 * d):
         if record < 0:
             return -1, 0.0
-        ranked = _flips(problem, store, child, member, record)
-        now = _worth(problem, store, resample, child, member, record)
+        if prior.exact:
+            ranked = _flips(problem, store, child, np.flatnonzero(member), record)
+        else:
+            ranked = store.plain_flips[record]
+        now = _worth(problem, store, prior, child, member, record)
         best, most, next_record = -1, 1e-6, record
         for sort in range(2):
             tried[:] = False
@@ -248,13 +314,13 @@ def _climb(
                     break
                 tried[j] = True
                 member[j] = not member[j]
-                if resample >= 0 and top < -CLOSE and store.where[_slot(store, child, member)[0]] < 0:
+                if prior.resample >= 0 and top < -CLOSE and not _known(store, child, member):
                     member[j] = not member[j]  # a resample looks that far only where the table itself has
                     continue
-                other = look_up(problem, store, child, member)
+                other = look_up(problem, store, child, member, prior.exact)
                 if other < 0:
                     return -1, 0.0
-                gain = _worth(problem, store, resample, child, member, other) - now
+                gain = _worth(problem, store, prior, child, member, other) - now
                 member[j] = not member[j]
                 gain += -odds[j, child] if member[j] else odds[j, child]
                 if gain > most:
@@ -263,7 +329,7 @@ def _climb(
             break
         member[best] = not member[best]
         record = next_record
-    value = _worth(problem, store, resample, child, member, record)
+    value = _worth(problem, store, prior, child, member, record)
     for j in range(d):
         if member[j]:
             value += odds[j, child]
@@ -275,8 +341,14 @@ def _needed(problem: Problem, store: Store, prior: Prior, child: int, free: np.n
     """Of all that may be parents together, those whose removal alone would cost evidence: where to climb from, too."""
     member = free | prior.required[:, child]
     gain = np.empty(len(free))
-    settings = (store.settings[record, 0], store.settings[record, 1])
-    flips(problem.sums, store.top[record], np.flatnonzero(member), settings, gain)
+    if prior.exact:
+        settings = (store.settings[record, 0], store.settings[record, 1])
+        flips(problem.sums, store.top[record], np.flatnonzero(member), settings, gain)
+    else:
+        everything = look_up(problem, store, child, member, False)
+        if everything < 0:
+            return member  # the store is full, and the next to ask is told so
+        gain[:] = store.plain_flips[everything]
     for j in range(len(free)):
         if free[j] and gain[j] - prior.odds[j, child] > 0:
             member[j] = False
@@ -306,8 +378,11 @@ def local(
             return 0.0, -1
         if more > value:
             record, value, member = other, more, far
-    ranked = _flips(problem, store, child, member, record)
-    now = _worth(problem, store, prior.resample, child, member, record)
+    if not prior.exact:
+        record = look_up(problem, store, child, member, True)
+        value += store.evidence[record] - store.plain[record]
+    ranked = _flips(problem, store, child, np.flatnonzero(member), record)
+    now = _worth(problem, store, prior, child, member, record)
     for j in range(d):
         parents[j] = 1.0 if member[j] else 0.0
         if not free[j]:
@@ -318,11 +393,11 @@ def local(
             f = min(f, 0.0)  # no flip was worth making
         elif f > -CLOSE:
             member[j] = not member[j]
-            if prior.resample < 0 or store.where[_slot(store, child, member)[0]] >= 0:
-                other = look_up(problem, store, child, member)
+            if prior.resample < 0 or _known(store, child, member):
+                other = look_up(problem, store, child, member, True)
                 if other < 0:
                     return 0.0, -1
-                f = _worth(problem, store, prior.resample, child, member, other) - now + change
+                f = _worth(problem, store, prior, child, member, other) - now + change
             member[j] = not member[j]
         f = min(max(f, -700.0), 30.0)
         value += np.log1p(np.exp(f))

@@ -123,10 +123,16 @@ def averaged(found: Sequence[Posterior]) -> Posterior:
 class ResampledScore(OrderScore, Protocol):
     """A score that can be asked what it would be had other rows been drawn."""
 
+    rate: float
+
     @property
     def resamples(self) -> int: ...
 
     def resample(self, number: int) -> None: ...
+
+    def set_rate(self, rate: float) -> None: ...
+
+    def draw_rate(self, order: Sequence[int], rng: np.random.Generator) -> None: ...
 
 
 def resample(
@@ -139,21 +145,25 @@ def resample(
 ) -> Posterior:
     """The same with the mean of the posteriors of the score's resamples: one chain each, from its own best order near
     one of our optima, that which is best in the resample: what is tens of nats behind in the table may be ahead there.
+    Each has a rate of edges of its own, drawn from what is likely given that order: one rate for all would be too sure.
 
     Probabilities, the share of orders and the sample of graphs are those of all chains together; margins and what says
     whether chains converge stay those of the table itself.
     """
-    drawn, count = [], score.resamples
+    drawn, count, rate = [], score.resamples, score.rate
     for number, stream in enumerate(rng.spawn(count)):
         score.resample(number)
+        score.set_rate(rate)
 
         def told(phase: str, share: float, number: int = number) -> None:
             tell("sampling", (number + (share if phase == "sampling" else 0.0)) / count)
 
         begin = max(found.optima, key=partial(total, score))
+        score.draw_rate(begin, stream)
         best = descend(score, begin, told, far=False)
         drawn.append(sample(score, [best], stream, sweeps=sweeps, chains=1, tell=told))
     score.resample(-1)
+    score.set_rate(rate)
     return replace(
         found,
         probability=np.mean([one.probability for one in drawn], axis=0),

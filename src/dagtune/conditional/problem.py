@@ -76,6 +76,8 @@ class Targets(NamedTuple):
         Whether the joint mechanism and a varying spread are worth computing.
     first : ndarray of int, shape (T,)
         The setting of the additive mechanism where its climb begins: near the best, so that it is short.
+    rough : ndarray of int, shape (d,)
+        Of each variable the target that a first search looks at: on the scale that sums explain best.
     """
 
     starts: np.ndarray
@@ -85,6 +87,7 @@ class Targets(NamedTuple):
     joint: np.ndarray
     spread: np.ndarray
     first: np.ndarray
+    rough: np.ndarray
 
 
 class Shares(NamedTuple):

@@ -133,6 +133,22 @@ class Score:
         self.set_rate(EDGE_RATES[best])
         return known[best]
 
+    def draw_rate(self, order: Sequence[int], rng: np.random.Generator) -> None:
+        """Draw the rate of edges from its posterior given an order, all rates of the grid being alike before.
+
+        From the present rate up and down, until a rate is negligible.
+        """
+        here = int(np.argmin(np.abs(np.array(EDGE_RATES) - self.rate)))
+        evidence = np.full(len(EDGE_RATES), -np.inf)
+        for way in (range(here, len(EDGE_RATES)), range(here - 1, -1, -1)):
+            for k in way:
+                self.set_rate(EDGE_RATES[k])
+                evidence[k] = self._log_evidence(order)
+                if evidence[k] < evidence.max() - NEGLIGIBLE:
+                    break
+        chances = np.cumsum(special.softmax(evidence))
+        self.set_rate(EDGE_RATES[int(np.searchsorted(chances, rng.random() * chances[-1]))])
+
     def _log_evidence(self, order: Sequence[int]) -> float:
         """Log evidence of an order, the prior of its graphs summing to 1."""
         terms = [self.local(i, before) for i, before in _along(order)]
@@ -168,7 +184,7 @@ class Score:
         """L(child, S), and log V of what is left of the child on its own, standardised scale."""
         member = np.zeros(self.width, dtype=bool)
         member[list(S)] = True
-        while (found := look_up(self.problems[child], self._store, child, member)) < 0:
+        while (found := look_up(self.problems[child], self._store, child, member, True)) < 0:
             self._store = grown(self._store)
         return float(self._store.evidence[found]), float(self._store.log_v[found])
 

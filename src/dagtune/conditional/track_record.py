@@ -22,8 +22,8 @@ __all__ = ["LARGEST", "SLOPE", "WORDS", "track_record"]
 #: The a of the formula, and the largest margin of the record.
 SLOPE, LARGEST = 6.62, 0.159
 WORDS = (
-    "how often a direction with this margin a row was right on 44 real pairs of known direction; "
-    "it says nothing of whether there is an edge"
+    "how often a direction as clear as this one was right, on 44 real pairs of known direction; "
+    "it does not say whether there is an edge"
 )
 
 

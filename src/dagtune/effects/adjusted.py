@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ from dagtune.effects.estimates import Curve, Effect, Mixture
 from dagtune.effects.summary import FEWEST, Summary
 from dagtune.graph import reachability
 from dagtune.regression import Fit, fit
-from dagtune.text import printable
+from dagtune.text import printable, value_words
 from dagtune.validation import InputError
 
 __all__ = ["ASSUMPTIONS", "AdjustedEffects"]
@@ -101,9 +101,7 @@ class AdjustedEffects:
 
     # Questions ------------------------------------------------------------------------------------------------------
 
-    def effect(
-        self, of: str, on: str, start: float | None = None, end: float | None = None, category: float | None = None
-    ) -> Effect:
+    def effect(self, of: str, on: str, start: Any = None, end: Any = None, category: Any = None) -> Effect:
         """The effect of a step of one variable on another; see :meth:`dagtune.Result.effect`."""
         x, y = self._pair(of, on)
         a, b = self._step(x, start, end)
@@ -113,7 +111,7 @@ class AdjustedEffects:
             category = float(codes[int(np.argmax(changes))])
         elif category is not None:
             if not self.summary.categorical[y]:
-                raise InputError(f"{printable(on)} is a number, not categorical: leave category out")
+                raise InputError(f"{printable(on)} is not categorical, it {self._not_one(y)}: leave category out")
             category = self.summary.value(y, category)
         answers = self._answers(x, y)
         found = self._mixture(x, y, category, a, b)
@@ -124,9 +122,9 @@ class AdjustedEffects:
         return Effect(
             of=of,
             on=on,
-            start=a,
-            end=b,
-            category=category,
+            start=self.summary.named(x, a),
+            end=self.summary.named(x, b),
+            category=None if category is None else self.summary.named(y, category),
             value=found.centre,
             interval=found.effect_interval(),
             wide_interval=None if wide is None else wide.effect_interval(),
@@ -138,6 +136,8 @@ class AdjustedEffects:
             adjusted_for=() if main is None else tuple(self.summary.names[j] for j in main.chosen),
             robustness=0.0 if main is None else self._robustness(y, category, main, a, b),
             assumptions=(*ASSUMPTIONS, *self._about_rows()),
+            of_levels=self.summary.levels(x),
+            on_levels=self._levels(y),
         )
 
     def effects(self, on: str) -> pd.DataFrame:
@@ -154,13 +154,14 @@ class AdjustedEffects:
                 category = max(codes.tolist(), key=lambda code: abs(self._mixture(x, y, code, a, b).centre))
             found = self._mixture(x, y, category, a, b)
             low, high = found.effect_interval()
-            row = {"cause": name, "from": a, "to": b, "effect": found.centre, "low": low, "high": high}
+            step = {"from": self.summary.named(x, a), "to": self.summary.named(x, b)}
+            row = {"cause": name, **step, "effect": found.centre, "low": low, "high": high}
             if self.track_record is not None:
                 row["wide_low"], row["wide_high"] = self._mixture(x, y, category, a, b, wide=True).effect_interval()
             answers = self._answers(x, y)
             row["share"] = float(sum(weight for answer, weight in answers.items() if answer is not None))
             if category is not None:
-                row["category"] = category
+                row["category"] = self.summary.named(y, category)
             rows.append(row)
         table = pd.DataFrame(rows)
         return table.sort_values("effect", key=np.abs, ascending=False, kind="stable", ignore_index=True)
@@ -326,14 +327,28 @@ class AdjustedEffects:
             raise InputError(f"cause and effect are both {printable(of)!r}: name two columns")
         return x, y
 
-    def _step(self, x: int, start: float | None, end: float | None) -> tuple[float, float]:
+    def _levels(self, y: int) -> tuple[str, ...]:
+        """What the codes of an effect stand for; the mean of 0 and 1 is a probability too."""
+        codes = self.summary.values[y]
+        zero_one = self.summary.kinds[y] == "binary" and codes[0].tolist() == [0.0, 1.0]
+        return self.summary.levels(y) or (("0", "1") if zero_one else ())
+
+    def _not_one(self, y: int) -> str:
+        """What a variable without categories is, for a message."""
+        levels = self._levels(y)
+        if len(levels) > 2:
+            return "has ordered levels, the effect is on their mean"
+        if levels:
+            return f"has two levels, the effect is on the probability of {printable(levels[1])}"
+        return "is a number"
+
+    def _step(self, x: int, start: Any, end: Any) -> tuple[float, float]:
         low, high = self.summary.step(x)
         a = low if start is None else self.summary.value(x, start)
         b = high if end is None else self.summary.value(x, end)
         if a == b:
-            raise InputError(
-                f"the step of {printable(self.summary.names[x])} leads from {a:g} to {b:g}: nothing changes"
-            )
+            at = value_words(self.summary.named(x, a))
+            raise InputError(f"the step of {printable(self.summary.names[x])} leads from {at} to {at}: nothing changes")
         return a, b
 
 

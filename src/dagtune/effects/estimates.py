@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dagtune.text import printable
+from dagtune.text import printable, value_words
 
 __all__ = ["LEVEL", "Curve", "Effect", "Mixture"]
 
@@ -90,7 +90,7 @@ class Curve(NamedTuple):
     high: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Effect:
     """The total effect of one variable on another: the change of the mean of ``on`` when ``of`` is set.
 
@@ -98,10 +98,10 @@ class Effect:
     ----------
     of, on : str
         The cause that is set, and the variable that is looked at.
-    start, end : float
-        The step: the cause is set to ``end`` instead of ``start``.
-    category : float or None
-        If ``on`` is categorical: the code of the category whose probability is looked at.
+    start, end : float or str
+        The step: the cause is set to ``end`` instead of ``start``; names of levels where it has such.
+    category : float, str or None
+        If ``on`` is categorical: the category whose probability is looked at.
     value : float
         The change, averaged over the graphs.
     interval : tuple of float
@@ -112,7 +112,7 @@ class Effect:
     share : float
         The share of the graphs in which ``of`` affects ``on`` at all.
     curve : Curve
-        The mean of ``on`` over the range of ``of``.
+        The mean of ``on`` over the range of ``of``; of named levels their codes, 0, 1, ...
     identifiable : bool
         Whether the effect can be told from the table; ``why_not`` says why not.
     why_not : str
@@ -127,13 +127,15 @@ class Effect:
         0 (robustness value of Cinelli and Hazlett 2020); 0 where there is no effect.
     assumptions : tuple of str
         What the numbers rest on.
+    of_levels, on_levels : tuple of str
+        What the codes 0, 1, ... of either stand for; empty for numbers.
     """
 
     of: str
     on: str
-    start: float
-    end: float
-    category: float | None
+    start: float | str
+    end: float | str
+    category: float | str | None
     value: float
     interval: tuple[float, float]
     wide_interval: tuple[float, float] | None
@@ -145,13 +147,23 @@ class Effect:
     adjusted_for: tuple[str, ...]
     robustness: float
     assumptions: tuple[str, ...]
+    of_levels: tuple[str, ...] = ()
+    on_levels: tuple[str, ...] = ()
+
+    @property
+    def what(self) -> str:
+        """What of ``on`` changes, in words."""
+        on, levels = printable(self.on), [printable(level) for level in self.on_levels]
+        if self.category is not None or len(levels) == 2:
+            return f"the probability that {on} is {value_words(levels[1] if self.category is None else self.category)}"
+        return f"the mean of {on}" + (f" (0 {levels[0]} to {len(levels) - 1} {levels[-1]})" if levels else "")
 
     @property
     def words(self) -> str:
         """The effect in a few sentences."""
-        of, on = printable(self.of), printable(self.on)
-        what = f"the mean of {on}" if self.category is None else f"the probability that {on} is {self.category:g}"
-        step = f"Setting {of} to {self.end:.4g} instead of {self.start:.4g}"
+        of, what = printable(self.of), self.what
+        on = printable(self.on)
+        step = f"Setting {of} to {value_words(self.end)} instead of {value_words(self.start)}"
         share = f"{of} affects {on} in {self.share:.0%} of the likely graphs"
         said = (
             [] if self.identifiable else [f"Not identifiable here: {self.why_not}. The number below leaves that aside."]
@@ -161,7 +173,7 @@ class Effect:
         else:
             low, high = self.interval
             said.append(f"{step} changes {what} by {self.value:.3g} (90 % interval {low:.3g} to {high:.3g}); {share}.")
-        if self.wide_interval is not None:
+        if self.wide_interval is not None and (self.share > 0 or any(self.wide_interval)):
             low, high = self.wide_interval
             said.append(f"With directions only as sure as on real tables: {low:.3g} to {high:.3g}.")
         if self.caution:
@@ -177,6 +189,8 @@ class Effect:
     def __str__(self) -> str:
         """The effect in words."""
         return self.words
+
+    __repr__ = __str__
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON values."""
@@ -198,4 +212,6 @@ class Effect:
             "robustness": self.robustness,
             "words": self.words,
             "assumptions": list(self.assumptions),
+            "of_levels": list(self.of_levels),
+            "on_levels": list(self.on_levels),
         }

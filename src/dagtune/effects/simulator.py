@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from dagtune.effects.stretches import Origins
 from dagtune.effects.summary import FEWEST, Summary, summarize
 from dagtune.graph import as_matrix, find_cycle, names_of, topological_order
 from dagtune.tables import Table, read_table
-from dagtune.text import printable
+from dagtune.text import printable, value_words
 from dagtune.validation import InputError, check_count
 
 __all__ = ["Counterfactual", "Simulator", "fit_mechanisms", "fit_simulator"]
@@ -36,7 +36,7 @@ COUNTERFACTUAL = (
 _DRAWS = 400
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Counterfactual:
     """What a row would have been.
 
@@ -44,40 +44,56 @@ class Counterfactual:
     ----------
     row : Series
         The row as it was.
-    do : dict of str to float
+    do : dict of str to float or str
         What was set.
     values : Series
-        The mean of each variable as it would have been.
+        The mean of each variable as it would have been; of one with named levels the likeliest level.
     low, high : Series
         Ends of the 90 % interval of the draws: those of numbers differ from ``values`` only behind discrete variables.
+        Of levels without an order both are the likeliest.
+    chance : Series
+        Share of the draws with the likeliest level; NaN for numbers.
     assumptions : tuple of str
         What this rests on.
     """
 
     row: pd.Series
-    do: dict[str, float]
+    do: dict[str, float | str]
     values: pd.Series
     low: pd.Series
     high: pd.Series
+    chance: pd.Series
     assumptions: tuple[str, ...]
 
     @property
     def words(self) -> str:
         """What would have changed, in a sentence."""
-        given = ", ".join(f"{printable(name)} = {value:.4g}" for name, value in self.do.items())
+        given = ", ".join(f"{printable(name)} = {value_words(value)}" for name, value in self.do.items())
         changed = [
-            f"{printable(name)} {self.values[name]:.4g} instead of {self.row[name]:.4g}"
+            f"{printable(name)} {value_words(self.values[name])}{self._how_sure(name)} instead of "
+            f"{value_words(self.row[name])}"
             for name in self.values.index
-            if name not in self.do and not np.isclose(self.values[name], self.row[name], rtol=1e-6, atol=1e-9)
+            if name not in self.do and not self._same(name)
         ]
         return f"With {given} it would have been: {', '.join(changed) or 'nothing else different'}."
+
+    def _same(self, name: str) -> bool:
+        was, now = self.row[name], self.values[name]
+        if isinstance(now, str):
+            return bool(now == was and self.chance[name] == 1)
+        return bool(np.isclose(now, was, rtol=1e-6, atol=1e-9))
+
+    def _how_sure(self, name: str) -> str:
+        return f" ({self.chance[name]:.0%})" if self.chance[name] < 1 else ""
 
     def __str__(self) -> str:
         """The sentence."""
         return self.words
 
+    __repr__ = __str__
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Simulator:
     """A graph with fitted mechanisms; :func:`dagtune.fit_mechanisms` and ``Result.simulator`` give one.
 
@@ -102,6 +118,10 @@ class Simulator:
         """The variables."""
         return self.summary.names
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"Simulator of {len(self.names)} variables with {int(self.graph.sum())} edges"
+
     def sample(self, n: int, do: Mapping[str, Any] | None = None, *, random_state: Any = None) -> pd.DataFrame:
         """Draw rows, with some variables set.
 
@@ -109,15 +129,15 @@ class Simulator:
         ----------
         n : int
             Number of rows.
-        do : mapping of str to float, optional
-            Variables that are set, and to what.
+        do : mapping of str to float or str, optional
+            Variables that are set, and to what; levels by their names.
         random_state : int or Generator, optional
             Seed.
 
         Returns
         -------
         DataFrame of shape (n, d)
-            ``attrs["assumptions"]`` says what it rests on.
+            With the names of levels, as the table had them; ``attrs["assumptions"]`` says what it rests on.
 
         Raises
         ------
@@ -134,6 +154,20 @@ class Simulator:
         >>> round(simulator.sample(2000, do={"x0": 1}, random_state=0)["x1"].mean())
         2
         """
+        X = self.draw(n, do, random_state=random_state)
+        columns: dict[str, Any] = {}
+        for j, name in enumerate(self.names):
+            levels, ordered = list(self.summary.levels(j)), self.summary.kinds[j] == "ordinal"
+            columns[name] = X[:, j]
+            if levels:
+                told = np.array(levels, dtype=object)[X[:, j].astype(np.intp)]
+                columns[name] = pd.Categorical(told, categories=levels, ordered=ordered)
+        frame = pd.DataFrame(columns)
+        frame.attrs["assumptions"] = [*ASSUMPTIONS, *self._about_groups()]
+        return frame
+
+    def draw(self, n: int, do: Mapping[str, Any] | None = None, *, random_state: Any = None) -> np.ndarray:
+        """The rows of :meth:`sample` as an (n, d) array of numbers, levels as their codes."""
         check_count("n", n)
         given = self._given(do or {})
         rng = np.random.default_rng(random_state)
@@ -141,9 +175,7 @@ class Simulator:
         for j in topological_order(self.graph).tolist():
             noise = self.mechanisms[j].draw_noise(rng, n)  # also where it is set: the others draw the same noise
             X[:, j] = given[j] if j in given else self.mechanisms[j].produce(self.summary, X, noise)
-        frame = pd.DataFrame(X, columns=list(self.names))
-        frame.attrs["assumptions"] = [*ASSUMPTIONS, *self._about_groups()]
-        return frame
+        return X
 
     def counterfactual(self, row: Any, do: Mapping[str, Any], *, random_state: Any = 0) -> Counterfactual:
         """Say what a row would have been, had some variables been set.
@@ -152,9 +184,9 @@ class Simulator:
 
         Parameters
         ----------
-        row : mapping or Series of str to float
-            A value of every variable.
-        do : mapping of str to float
+        row : mapping or Series of str to float or str
+            A value of every variable; levels by their names.
+        do : mapping of str to float or str
             Variables that are set, and to what.
         random_state : int or Generator, optional
             Seed of the noise of discrete variables.
@@ -186,7 +218,7 @@ class Simulator:
         missing = [name for name in self.names if name not in known]
         if missing:
             raise InputError(f"the row has no value of {printable(missing[0])}: give one of every variable")
-        was = np.array([self._number(name, known[name]) for name in self.names])
+        was = np.array([self._number(j, known[name]) for j, name in enumerate(self.names)])
         rng = np.random.default_rng(random_state)
         X = np.tile(was, (_DRAWS, 1))
         noise = [mechanism.noise_of(self.summary, X, X[:, j], rng) for j, mechanism in enumerate(self.mechanisms)]
@@ -197,14 +229,20 @@ class Simulator:
                 new[:, j] = given[j]
             elif np.any(new[:, list(mechanism.parents)] != X[:, list(mechanism.parents)]):
                 new[:, j] = mechanism.produce(self.summary, new, noise[j])
-        low, high = np.quantile(new, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        index = list(self.names)
+        ends = np.quantile(new, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        told, chance = np.stack([new.mean(axis=0), *ends]), np.full(len(was), np.nan)
+        for j in (j for j in range(len(was)) if self.summary.levels(j)):
+            codes, times = np.unique(new[:, j], return_counts=True)
+            told[0, j], chance[j] = codes[times.argmax()], times.max() / len(new)
+            ordered = self.summary.kinds[j] == "ordinal"
+            told[1:, j] = np.quantile(new[:, j], [0.05, 0.95], method="nearest") if ordered else told[0, j]
         return Counterfactual(
-            row=pd.Series(was, index=index),
-            do={self.names[j]: value for j, value in given.items()},
-            values=pd.Series(new.mean(axis=0), index=index),
-            low=pd.Series(low, index=index),
-            high=pd.Series(high, index=index),
+            row=self._series(was),
+            do={self.names[j]: self.summary.named(j, value) for j, value in given.items()},
+            values=self._series(told[0]),
+            low=self._series(told[1]),
+            high=self._series(told[2]),
+            chance=pd.Series(chance, index=list(self.names)),
             assumptions=(*COUNTERFACTUAL, *self._about_groups()),
         )
 
@@ -231,14 +269,15 @@ class Simulator:
             found[j] = self.summary.value(j, value)
         return found
 
-    def _number(self, name: str, value: Any) -> float:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = float("nan")
+    def _number(self, column: int, value: Any) -> float:
+        number = self.summary.number(column, value)
         if not np.isfinite(number):
-            raise InputError(f"the row's value of {printable(name)} is {value!r}: give a number")
+            raise InputError(f"the row's value of {printable(self.names[column])} is {value!r}: give a number")
         return number
+
+    def _series(self, values: np.ndarray) -> pd.Series:
+        """By name; codes of levels as their names."""
+        return pd.Series([self.summary.named(j, value) for j, value in enumerate(values)], index=list(self.names))
 
 
 def fit_simulator(summary: Summary, table: Table, graph: np.ndarray, origins: Origins | None = None) -> Simulator:
@@ -252,7 +291,13 @@ def fit_simulator(summary: Summary, table: Table, graph: np.ndarray, origins: Or
     return Simulator(summary, graph, tuple(mechanisms))
 
 
-def fit_mechanisms(graph: Any, X: Any, *, categorical: str | tuple[str, ...] = ()) -> Simulator:
+def fit_mechanisms(
+    graph: Any,
+    X: Any,
+    *,
+    kinds: Mapping[str, str | Sequence[str]] | None = None,
+    categorical: str | Sequence[str] = (),
+) -> Simulator:
     """Fit a simulator to a graph of your own.
 
     Parameters
@@ -261,8 +306,10 @@ def fit_mechanisms(graph: Any, X: Any, *, categorical: str | tuple[str, ...] = (
         A DAG; ``A[i, j]`` means ``i -> j``. A DataFrame or DiGraph has the names of the columns.
     X : array of shape (n, d), DataFrame, path or Table
         The data.
+    kinds : mapping of str to str or sequence of str, optional
+        Kinds of columns, or the levels of ordinal ones from low to high; those of others are inferred, as in a fit.
     categorical : str or sequence of str
-        Columns whose values are categories.
+        Columns whose values are categories; short for ``kinds``.
 
     Returns
     -------
@@ -283,7 +330,7 @@ def fit_mechanisms(graph: Any, X: Any, *, categorical: str | tuple[str, ...] = (
     >>> round(fit_mechanisms([[0, 1], [0, 0]], X).effect("x0", "x1", from_=-1, to=1).value)
     4
     """
-    table = read_table(X, categorical=categorical)
+    table = read_table(X, categorical=categorical, kinds=kinds, infer=True)
     matrix = _fitting(graph, table.names)
     return fit_simulator(summarize(table), table, matrix)
 

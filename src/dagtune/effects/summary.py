@@ -7,7 +7,7 @@ saved result that holds no row. Rows of groups and of experiments: :mod:`dagtune
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +53,8 @@ class Summary:
         Sums of rows in which different variables were acted on; empty without experiments.
     groups : int
         Groups that the rows come from, whose levels are out of all sums; 0 if there are none.
+    labels : mapping of str to tuple of str
+        What the codes 0, 1, ... of a column stand for, by its name.
     """
 
     names: tuple[str, ...]
@@ -63,6 +65,7 @@ class Summary:
     values: tuple[np.ndarray, ...]
     stretches: tuple[Stretch, ...] = ()
     groups: int = 0
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _some: dict[tuple[int, ...], Sums] = field(default_factory=dict, repr=False)
 
     @property
@@ -77,14 +80,33 @@ class Summary:
             raise InputError(f"there is no column {printable(name)!r}: choose among {known}")
         return self.names.index(name)
 
-    def value(self, column: int, given: Any) -> float:
-        """A value that a column may be set to: within what was seen of it, or InputError."""
-        name = printable(self.names[column])
+    def levels(self, column: int) -> tuple[str, ...]:
+        """What the codes of a column stand for; empty if it holds numbers."""
+        return tuple(self.labels.get(self.names[column], ()))
+
+    def named(self, column: int, number: float) -> float | str:
+        """A value as the table has it: the name of a level, or the number."""
+        levels = self.levels(column)
+        return levels[int(number)] if number in range(len(levels)) else float(number)
+
+    def number(self, column: int, given: Any) -> float:
+        """The number that stands for a value of the table, or InputError; a code is taken as it is."""
+        levels = self.levels(column)
+        word = f"{given:g}" if isinstance(given, float) else str(given)
+        if word in levels:
+            return float(levels.index(word))
         try:
-            number = float(given)
+            return float(given)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{name} can't be set to {given!r}: give a number") from error
-        seen = self.values[column]
+            rather = f"its levels are {', '.join(map(printable, levels))}" if levels else "give a number"
+            raise InputError(f"{printable(self.names[column])} can't be {given!r}: {rather}") from error
+
+    def value(self, column: int, given: Any) -> float:
+        """What a column may be set to, as a number: within what was seen of it, or InputError."""
+        name, number = printable(self.names[column]), self.number(column, given)
+        seen, levels = self.values[column], self.levels(column)
+        if levels and number not in seen[0]:
+            raise InputError(f"{name} can't be set to {given!r}: its levels are {', '.join(map(printable, levels))}")
         if self.categorical[column] and number not in seen[0]:
             raise InputError(f"{name} can't be set to {given!r}: its categories have the codes {_listed(seen[0])}")
         low, high = self.quantiles[column, [0, -1]]
@@ -151,6 +173,8 @@ class Summary:
             first, second = seen[0][np.argsort(-seen[1], kind="stable")[:2]]
             return float(first), float(second)
         low, high = np.interp([0.25, 0.75], QUANTILES, self.quantiles[column])
+        if self.levels(column):  # between two levels is nothing
+            low, high = np.rint([low, high])
         if low == high or (len(seen) and seen.shape[1] == 2):
             low, high = self.quantiles[column, [0, -1]]
         return float(low), float(high)
@@ -179,6 +203,7 @@ def summarize(table: Table, functions: Spline = FUNCTIONS, origins: Origins | No
         values=tuple(values),
         stretches=stretches if len(stretches) > 1 else (),
         groups=0 if origins is None or origins.group is None else len(np.unique(origins.group)),
+        labels=dict(table.labels),
     )
 
 

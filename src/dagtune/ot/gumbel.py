@@ -176,14 +176,10 @@ def _descend(
             f"the Gumbel solver needs {format_bytes(need)} for the {s} x {s} matrix W of {s} pairs, more than "
             f"memory={memory!r}: use solver='exact', which needs no such matrix, or allow more memory"
         )
-    try:
-        import jax
-    except ImportError as error:
-        raise ImportError("solver='gumbel' needs jax and optax: pip install 'dagtune[baselines]'") from error
     run = _compiled(s, steps, released)
     seed = int(np.random.default_rng(rng).integers(2**31))
-    found = run(jax.random.key(seed), np.float32(A), penalty, schedule.rate, *schedule.tau, schedule.spread)
-    _, best, last, losses = (np.asarray(part) for part in found)
+    found = run(seed, np.float32(A), penalty, schedule.rate, *schedule.tau, schedule.spread)
+    best, last, losses = (np.asarray(part) for part in found)
     return best, last, losses
 
 
@@ -211,9 +207,9 @@ def _compiled(s: int, steps: int, released: bool) -> Callable[..., Any]:
         return ((a.sum() - W @ a) ** 2).sum() + penalty * crowding, (drawn, picks)
 
     @jax.jit
-    def run(key: Any, a: Any, penalty: Any, rate: Any, hot: Any, cold: Any, spread: Any) -> Any:
+    def run(seed: Any, a: Any, penalty: Any, rate: Any, hot: Any, cold: Any, spread: Any) -> Any:
         adam = optax.adam(rate)
-        start, draws = jax.random.split(key)
+        start, draws = jax.random.split(jax.random.key(seed))
         logits = spread * jax.random.normal(start, (s, s))
 
         def step(state: Any, inputs: Any) -> Any:
@@ -229,6 +225,6 @@ def _compiled(s: int, steps: int, released: bool) -> Callable[..., Any]:
         temperatures = hot * (cold / hot) ** (jnp.arange(steps) / steps)
         begin = (logits, adam.init(logits), jnp.float32(jnp.inf), jnp.argmax(logits, axis=1))
         (final, _, _, best), losses = jax.lax.scan(step, begin, (jax.random.split(draws, steps), temperatures))
-        return begin[-1], best, jnp.argmax(final, axis=1), losses
+        return best, jnp.argmax(final, axis=1), losses
 
     return run

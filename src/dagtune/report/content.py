@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import inspect
 import json
+import os
 import platform
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Any
@@ -20,7 +21,7 @@ from dagtune.layout import NODE_HEIGHT, Layout, lay_out
 from dagtune.learners import LEARNERS
 from dagtune.report.decision import CLOSE, decision_content, number, table
 from dagtune.result import Change, Result
-from dagtune.tables import Table, as_frame
+from dagtune.tables import KINDS, Table, as_frame, read_table
 from dagtune.text import short_label, shown
 from dagtune.validation import InputError
 
@@ -68,7 +69,7 @@ def page_content(
         **_changes(result),
         "opening": {"words": result.opening_words, "values": table(result.opening)},
         "heat": _heat(result, dependence),
-        "columns": None if data is None else _columns(data, result),
+        "columns": _columns(data, result),
         "checks": _checks(result),
         "audit": None if audit is None else _audit(audit),
         "truth": None if true is None else {"edges": _pairs(true), "scores": _scores(true, result)},
@@ -185,23 +186,43 @@ def _heat(result: Result, dependence: Any) -> dict[str, Any] | None:
 # ---------------------------------------------------------------------------------------------- data, checks, audit
 
 
-def _columns(data: Any, result: Result) -> list[dict[str, Any]]:
-    """Counts, range and moments of each column; the page shows no single row."""
-    frame = data.to_frame() if isinstance(data, Table) else as_frame(data)
-    if frame is None:
-        frame = pd.DataFrame(np.asarray(data), columns=list(result.names))
+def _columns(data: Any, result: Result) -> list[dict[str, Any]] | None:
+    """Kind, counts, range and moments of each column, None if there is no table; the page shows no single row."""
+    if data is None:
+        if result.workings is None:
+            return None
+        data = result.workings.table
+    if isinstance(data, str | os.PathLike):
+        data = read_table(data, infer=True, missing="drop", drop_constant=True)
+    kinds = result.settings.get("kinds") or {}
+    labels: Mapping[str, tuple[str, ...]] = {}
+    if isinstance(data, Table):
+        frame, labels = data.to_frame(), data.labels
+    else:
+        known = as_frame(data)
+        frame = pd.DataFrame(np.asarray(data), columns=list(result.names)) if known is None else known
     frame = frame.rename(columns=str)
     missing = [name for name in result.names if name not in frame.columns]
     if missing:
         raise InputError(f"the data lack the column {missing[0]!r} of the result: pass the table it was learned from")
-    return [_column(pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=np.float64)) for name in result.names]
+    return [_column(frame[name], labels.get(name, ()), kinds.get(name, "")) for name in result.names]
 
 
-def _column(values: np.ndarray) -> dict[str, Any]:
+def _column(column: pd.Series, levels: Sequence[str], kind: str) -> dict[str, Any]:
+    if not levels and not pd.api.types.is_numeric_dtype(column.dtype):
+        numbers = pd.to_numeric(column, errors="coerce")
+        if numbers.isna().sum() > column.isna().sum():  # text: its values, the frequent ones first
+            levels = [str(value) for value in column.value_counts().index]
+            column = column.map(str, na_action="ignore").map({level: code for code, level in enumerate(levels)})
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     known = values[np.isfinite(values)]
     bars = np.histogram(known, bins=_BARS)[0].tolist() if len(known) else []
     about = [known.min(), known.max(), known.mean(), known.std()] if len(known) else [None] * 4
+    if levels:
+        bars = np.bincount(known.astype(np.intp), minlength=len(levels))[:_BARS].tolist()
     return {
+        "kind": KINDS[kind].words if kind in KINDS else "",
+        "levels": [shown(level) for level in levels[:_BARS]],
         "bars": bars,
         "missing": len(values) - len(known),
         "distinct": len(np.unique(known)),

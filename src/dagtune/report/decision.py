@@ -112,4 +112,5 @@ def _effect(effect: Effect) -> dict[str, Any]:
     curve = effect.curve
     shown_at = np.unique(np.linspace(0, len(curve.grid) - 1, min(len(curve.grid), 31)).astype(int))
     lines = {name: [number(value) for value in getattr(curve, name)[shown_at]] for name in curve._fields}
-    return {"words": shown(effect.words), **lines}
+    levels = [shown(level) for level in effect.of_levels]
+    return {"words": shown(effect.words), "what": shown(effect.what), "levels": levels, **lines}

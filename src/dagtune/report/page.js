@@ -112,17 +112,17 @@
   stage.append(layer.lines, layer.touch, layer.signs, layer.nodes);
 
   // Between layers a curve that starts and ends upright, through a layer a straight line: pictures.py draws the same.
-  const curve = (points) => {
+  const curve = (points, sign = 1) => { // sign: 1 downwards, -1 upwards
     let [x, y] = points;
     let text = `M${x} ${y}`;
     for (let k = 2; k < points.length; k += 2) {
       const final = k + 2 >= points.length;
       const [x1, y1] = [points[k], points[k + 1]];
-      const top = final ? y1 : y1 - half;
-      const middle = top <= y ? y + 26 : (y + top) / 2;
+      const top = final ? y1 : y1 - sign * half;
+      const middle = sign * (top - y) <= 0 ? y + sign * 26 : (y + top) / 2;
       text += `C${x} ${middle} ${x1} ${middle} ${x1} ${top}`;
-      if (!final) text += `V${y1 + half}`;
-      [x, y] = [x1, y1 + half];
+      if (!final) text += `V${y1 + sign * half}`;
+      [x, y] = [x1, y1 + sign * half];
     }
     return text;
   };
@@ -396,8 +396,8 @@
 
   const bars = (column) => {
     const most = Math.max(...column.bars, 1);
-    return draw("svg", { class: "bars", viewBox: `0 0 ${column.bars.length} 40`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `Distribution from ${number(column.least)} to ${number(column.most)}` },
+    return draw("svg", { class: "bars", viewBox: `0 0 ${Math.max(column.bars.length, 8)} 40`, preserveAspectRatio: "none", role: "img",
+      "aria-label": column.levels.length ? column.levels.map((level, k) => `${level}: ${column.bars[k]}`).join(", ") : `Distribution from ${number(column.least)} to ${number(column.most)}` },
       column.bars.map((count, k) => draw("rect", { x: k + 0.06, width: 0.88, y: 40 - (39 * count) / most, height: (39 * count) / most })));
   };
 
@@ -417,8 +417,10 @@
     const column = page.columns ? page.columns[i] : null;
     return [
       make("h3", {}, name(i)),
-      ...(column ? [bars(column), pairsOf([["range", `${number(column.least)} to ${number(column.most)}`], ["mean, spread", `${number(column.mean)}, ${number(column.spread)}`],
-        ["distinct", String(column.distinct)], column.missing ? ["missing", String(column.missing)] : null])] : []),
+      ...(column ? [bars(column), pairsOf([column.kind ? ["kind", column.kind] : null,
+        ...(column.levels.length ? [["levels", make("span", {}, ...commas(column.levels.map((level, k) => `${level} (${column.bars[k]})`)))]]
+          : [["range", `${number(column.least)} to ${number(column.most)}`], ["mean, spread", `${number(column.mean)}, ${number(column.spread)}`], ["distinct", String(column.distinct)]]),
+        column.missing ? ["missing", String(column.missing)] : null])] : []),
       ...(page.cells[i] ? [make("p", { class: "quiet" }, page.cells[i])] : []),
       make("h4", {}, `${plural(ins.length, "cause")}${note()}`), ins.length ? list(ins.map((j) => entry(j, i, j))) : make("p", { class: "quiet" }, "none"),
       make("h4", {}, `${plural(outs.length, "effect")}${note()}`), outs.length ? list(outs.map((j) => entry(i, j, j))) : make("p", { class: "quiet" }, "none"),
@@ -454,15 +456,23 @@
     const all = [...found.low, ...found.high, ...found.mean].filter((value) => value !== null);
     const [x0, x1, y0, y1] = [found.grid[0], found.grid[found.grid.length - 1], Math.min(...all), Math.max(...all)];
     const [W, H] = [300, 130];
-    const at = (k, values) => `${(46 + ((W - 52) * (found.grid[k] - x0)) / (x1 - x0 || 1)).toFixed(1)} ${(6 + ((H - 28) * (y1 - values[k])) / (y1 - y0 || 1)).toFixed(1)}`;
+    const named = found.levels.length > 0; // a bar and a dot for each level: there is nothing between them
+    const [left, right] = named ? [80, W - 40] : [46, W - 6];
+    const at = (k, values) => `${(left + ((right - left) * (found.grid[k] - x0)) / (x1 - x0 || 1)).toFixed(1)} ${(6 + ((H - 28) * (y1 - values[k])) / (y1 - y0 || 1)).toFixed(1)}`;
     const steps = found.grid.map((_, k) => k).filter((k) => [found.low[k], found.high[k], found.mean[k]].every((value) => value !== null));
     const line = (values, order) => order.map((k) => at(k, values)).join("L");
+    const room = Math.max(3, Math.floor((right - left) / Math.max(1, steps.length - 1) / 6.5));
+    const short = (text) => (text.length > room ? `${text.slice(0, room - 1)}\u2026` : text);
+    const lines = named
+      ? steps.flatMap((k) => [draw("path", { class: "whisker", d: `M${at(k, found.low)}L${at(k, found.high)}` }), draw("circle", { class: "dot", cx: at(k, found.mean).split(" ")[0], cy: at(k, found.mean).split(" ")[1], r: 3.5 })])
+      : [draw("path", { class: "band", d: `M${line(found.high, steps)}L${line(found.low, [...steps].reverse())}z` }), draw("path", { class: "mean", d: `M${line(found.mean, steps)}` })];
+    const below = named
+      ? steps.map((k) => draw("text", { x: at(k, found.mean).split(" ")[0], y: H - 8, "text-anchor": "middle" }, short(found.levels[found.grid[k]])))
+      : [draw("text", { x: 46, y: H - 8 }, number(x0)), draw("text", { x: W - 4, y: H - 8, "text-anchor": "end" }, number(x1))];
     const picture = draw("svg", { class: "curve", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": found.words },
-      draw("path", { class: "band", d: `M${line(found.high, steps)}L${line(found.low, [...steps].reverse())}z` }), draw("path", { class: "mean", d: `M${line(found.mean, steps)}` }),
-      draw("path", { class: "axis", d: `M46 6V${H - 22}H${W - 4}` }),
-      draw("text", { x: 42, y: 14, "text-anchor": "end" }, number(y1)), draw("text", { x: 42, y: H - 22, "text-anchor": "end" }, number(y0)),
-      draw("text", { x: 46, y: H - 8 }, number(x0)), draw("text", { x: W - 4, y: H - 8, "text-anchor": "end" }, number(x1)));
-    return [make("h4", {}, ["The mean of ", name(j), " when ", name(i), " is set"]), picture, make("p", {}, found.words)];
+      ...lines, draw("path", { class: "axis", d: `M46 6V${H - 22}H${W - 4}` }),
+      draw("text", { x: 42, y: 14, "text-anchor": "end" }, number(y1)), draw("text", { x: 42, y: H - 22, "text-anchor": "end" }, number(y0)), ...below);
+    return [make("h4", {}, [`${found.what[0].toUpperCase()}${found.what.slice(1)} when `, name(i), " is set"]), picture, make("p", {}, found.words)];
   };
   const knowledgeFile = () => {
     const file = { required: [...(page.knowledge.required || [])], forbidden: [...(page.knowledge.forbidden || [])] };
@@ -638,6 +648,23 @@
     }
     return found;
   };
+  // From the foot of the upper box to the head of the lower one, in each row between them upright through a gap.
+  const past = (a, b, shown) => {
+    const [top, bottom] = a.y < b.y ? [a, b] : [b, a];
+    const points = [[top.x, top.y + half]]; // of rows between: their middle
+    for (const y of [...new Set(shown.map((node) => node.y))].filter((y) => y > top.y && y < bottom.y).sort((p, q) => p - q)) {
+      const row = shown.filter((node) => node.y === y).sort((p, q) => p.x - q.x);
+      const wanted = top.x + ((bottom.x - top.x) * (y - top.y)) / (bottom.y - top.y);
+      const free = row.every((node) => Math.abs(node.x - wanted) > node.wide / 2 + 6);
+      const ends = row.flatMap((node) => [node.x - node.wide / 2, node.x + node.wide / 2]);
+      const gaps = [ends[0] - 10, ends[ends.length - 1] + 10];
+      for (let k = 1; k < ends.length - 1; k += 2) gaps.push((ends[k] + ends[k + 1]) / 2);
+      const x = free ? wanted : gaps.reduce((best, gap) => (Math.abs(gap - wanted) < Math.abs(best - wanted) ? gap : best));
+      points.push([x, y]);
+    }
+    points.push([bottom.x, bottom.y - half]);
+    return top === a ? curve(points.flat()) : curve(points.reverse().flat(), -1);
+  };
   let focused = null;
   const STEP = 2 * half + 46;
   const focus = () => {
@@ -646,6 +673,7 @@
     const wanted = depth ? `${state.node}/${depth}` : null;
     if (wanted === focused) return;
     focused = wanted;
+    stage.classList.toggle("in-focus", focused !== null); // what is shown is legible, near or far
     if (wanted === null) {
       nodes.forEach((node, i) => { [node.x, node.y] = page.layout.nodes[i]; node.group.removeAttribute("transform"); node.group.style.display = ""; });
       for (const pair of pairs) for (const path of [pair.line, pair.touch]) path.setAttribute("d", pair.shape);
@@ -677,6 +705,7 @@
       end();
     }
     area.h = y - STEP + half;
+    area.w += 48; // lines pass beside the outermost boxes, too
     nodes.forEach((node, i) => {
       const at = placed.get(i);
       node.group.style.display = at ? "" : "none";
@@ -686,10 +715,8 @@
     for (const pair of pairs) {
       const both = placed.has(pair.a) && placed.has(pair.b);
       const [a, b] = [nodes[pair.a], nodes[pair.b]];
-      const down = a.y < b.y;
-      const level = a.y === b.y;
-      const shape = !both ? "" : level ? `M${a.x} ${a.y - half}C${a.x} ${a.y - half - 24} ${b.x} ${b.y - half - 24} ${b.x} ${b.y - half}`
-        : `M${a.x} ${a.y + (down ? half : -half)}C${a.x} ${(a.y + b.y) / 2} ${b.x} ${(a.y + b.y) / 2} ${b.x} ${b.y - (down ? half : -half)}`;
+      const shape = !both ? "" : a.y === b.y ? `M${a.x} ${a.y - half}C${a.x} ${a.y - half - 24} ${b.x} ${b.y - half - 24} ${b.x} ${b.y - half}`
+        : past(a, b, nodes.filter((_, i) => placed.has(i)));
       for (const path of [pair.line, pair.touch]) path.setAttribute("d", shape || "M0 0");
     }
     fit();

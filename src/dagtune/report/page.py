@@ -48,8 +48,9 @@ def write_report(
         The file to write. An existing one is replaced only when the new one is complete.
     result : Result
         The learned graph.
-    data : DataFrame, Table or array-like, optional
-        The table it was learned from; the page shows the distribution of each column, but no rows.
+    data : DataFrame, Table, array-like or path, optional
+        The table it was learned from; the page shows the distribution of each column, but no rows. Not needed right
+        after a fit.
     dependence : Dependence, optional
         Numbers of the heat map; by default those of the first phase.
     confidence : EdgeConfidence, optional

@@ -79,9 +79,9 @@ class AnsweringGraph(LearnedGraph):
         ----------
         x, y : str
             The variable that is set, and the one that is looked at.
-        from_, to : float, optional
-            The step of x; by default from its lower to its upper quartile. For a categorical x codes of categories.
-        category : float, optional
+        from_, to : float or str, optional
+            The step of x; by default from its lower to its upper quartile. Levels by their names.
+        category : float or str, optional
             For a categorical y: whose probability is looked at; by default the one that changes most.
 
         Returns
@@ -172,15 +172,15 @@ class AnsweringGraph(LearnedGraph):
         ----------
         n : int
             Number of rows.
-        do : mapping of str to float, optional
-            Variables that are set, and to what.
+        do : mapping of str to float or str, optional
+            Variables that are set, and to what; levels by their names.
         random_state : int or Generator, optional
             Seed.
 
         Returns
         -------
         DataFrame of shape (n, d)
-            ``attrs["assumptions"]`` says what it rests on.
+            With the names of levels, as the table had them; ``attrs["assumptions"]`` says what it rests on.
         """
         return self.simulator.sample(n, do, random_state=random_state)
 
@@ -189,9 +189,9 @@ class AnsweringGraph(LearnedGraph):
 
         Parameters
         ----------
-        row : mapping or Series of str to float
-            A value of every variable.
-        do : mapping of str to float
+        row : mapping or Series of str to float or str
+            A value of every variable; levels by their names.
+        do : mapping of str to float or str
             Variables that are set, and to what.
 
         Returns

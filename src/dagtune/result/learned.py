@@ -317,26 +317,27 @@ class LearnedGraph:
         Returns
         -------
         str
-            What each phase did with the edge, by which rule, with the numbers compared.
+            How likely and how strong it is, then what each phase did with it, by which rule, with the numbers compared.
         """
         a, b = self._pair(cause, effect)
         arrow = f"{printable(cause)} -> {printable(effect)}"
-        told = [f"{arrow} is {'' if self.matrix[a, b] else 'not '}in the graph.", self._opening_sentence(a, b)]
-        if [cause, effect] in self.settings.get("knowledge", {}).get("required", []):
-            told.append("It is required by prior knowledge, so no rule may take it out.")
-        told += [change.sentence() for change in self.changes if change.edge == (cause, effect)]
-        if self.matrix[a, b]:
-            back = [change for change in self.changes if change.edge == (effect, cause) and change.action == "remove"]
-            told += [f"Its reverse is out: {change.sentence()}" for change in back[-1:]]
-        if len(told) == 2:
-            told.append("No later rule touched it.")
+        told = [f"{arrow} is {'' if self.matrix[a, b] else 'not '}in the graph."]
         if self.matrix[b, a]:
             told.append(f"The graph has {printable(effect)} -> {printable(cause)} instead.")
         if self.probability is not None:
             told.append(pair_sentence(self.probability, self.track_record, a, b, self.resamples))
         if self.explained is not None and self.matrix[a, b]:
-            told.append(f"It {explains_words(float(self.explained[a, b]), printable(effect))}.")
-        return " ".join(told)
+            others = [printable(self.names[i]) for i in np.flatnonzero(self.matrix[:, b]) if i != a]
+            given = f" once {', '.join(others)} {'is' if len(others) == 1 else 'are'} known" if others else ""
+            told.append(f"It {explains_words(float(self.explained[a, b]), printable(effect))}{given}.")
+        if [cause, effect] in self.settings.get("knowledge", {}).get("required", []):
+            told.append("It is required by prior knowledge, so no rule may take it out.")
+        steps = [self._opening_sentence(a, b)]
+        steps += [change.sentence() for change in self.changes if change.edge == (cause, effect)]
+        if self.matrix[a, b]:
+            back = [change for change in self.changes if change.edge == (effect, cause) and change.action == "remove"]
+            steps += [f"Its reverse is out: {change.sentence()}" for change in back[-1:]]
+        return " ".join([*told, *(["Step by step:"] if len(told) > 1 else []), *steps])
 
     def _opening_sentence(self, a: int, b: int) -> str:
         """What the first phase did with the edge, by which number, and where that stands among all."""

@@ -225,7 +225,8 @@ def _answering(found: Mapping[str, Any], more: Mapping[str, np.ndarray], fields:
     rows = more["rows"]
     if rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] != len(names) or not np.isfinite(rows).all():
         raise ValueError("the rows do not fit the names")
-    table = Table(MemoryRows(rows), names, kept.simulator.summary.kinds)
+    summary = kept.simulator.summary
+    table = Table(MemoryRows(rows), names, summary.kinds, labels=dict(summary.labels))
     return {"kept": kept, "workings": Workings(table)}
 
 

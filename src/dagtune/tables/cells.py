@@ -55,6 +55,8 @@ MARKS = frozenset(
         "k.a",
         "s.d.",
         "sin\xa0dato",
+        "\\n",  # MySQL
+        "(null)",
     ]
 ) | {"not available", "not applicable", "no data", "sin dato", ""}
 #: Those of them that no text column would use as a category.
@@ -73,7 +75,7 @@ _GROUPS = {
 
 def _pattern(decimal: str) -> re.Pattern[str]:
     point = re.escape(decimal)
-    number = rf"(?:(?P<groups>{_GROUPS[decimal]})|\d+)?(?:{point}\d*)?(?:[eE][-+]?\d+)?"
+    number = rf"(?:(?P<groups>{_GROUPS[decimal]})|\d+)?(?:{point}\d*)?(?:[eE][-+]?\d+|[dD][-+]\d+)?"
     return re.compile(
         rf"(?P<open>\()?\s*(?P<sign>[-+−–]?)\s*(?P<cur1>{_CURRENCY})?\s*(?P<sign2>[-+−]?)\s*(?P<number>{number})\s*"
         rf"(?P<after>[-−–])?\s*(?P<cur2>{_CURRENCY})?\s*(?P<percent>%)?\s*(?P<note>[*†‡§]{{1,3}})?"
@@ -82,12 +84,18 @@ def _pattern(decimal: str) -> re.Pattern[str]:
 
 
 _PATTERN = {decimal: _pattern(decimal) for decimal in ".,"}
-_EITHER = re.compile(r"[-+−]?\s*(?:[$€£¥]\s*)?(?:\d[\d.,'’\u00a0\u202f]*|[.,]\d+)(?:[eE][-+]?\d+)?\s*[%€$£]?")
+_EITHER = re.compile(
+    r"[-+−]?\s*(?:[$€£¥]\s*)?(?:\d[\d.,'’\u00a0\u202f]*|[.,]\d+)(?:[eE][-+]?\d+|[dD][-+]\d+)?\s*[%€$£]?"
+)
+#: A currency before the brackets of a negative number.
+_OUTSIDE = re.compile(rf"^({_CURRENCY})\s*\(([^()]*)\)$")
+#: How spreadsheets keep a number as text: ="12" and '12.
+_AS_TEXT = re.compile(r"=\"(?P<formula>[^\"]*)\"|'(?P<mark>[-+.,\d][^']*)")
 
 
 def looks_numeric(cell: str) -> bool:
     """Whether a cell is a number in some notation; a quick look, for finding out how a file is written."""
-    return _EITHER.fullmatch(cell.strip()) is not None
+    return _EITHER.fullmatch(_bare(cell)) is not None
 
 
 def is_mark(cell: str) -> bool:
@@ -182,7 +190,7 @@ def _parsed(texts: Sequence[str], decimal: str, na: Sequence[str]) -> _Parsed:
     signs: dict[str, None] = {}
     units: dict[int, str] = {}
     for k, text in enumerate(texts):
-        cell = text.strip().strip(_BLANK)
+        cell = _bare(text)
         if cell.lower() in MARKS or cell in na:
             if cell:
                 marks[cell] = None
@@ -211,19 +219,27 @@ def _parsed(texts: Sequence[str], decimal: str, na: Sequence[str]) -> _Parsed:
     return _Parsed(values, odd, tuple(marks), tuple(signs))
 
 
+def _bare(text: str) -> str:
+    """A cell without blanks around it, and without what keeps a number as text."""
+    cell = text.strip().strip(_BLANK)
+    cell = _OUTSIDE.sub(r"(\1\2)", cell)
+    kept = _AS_TEXT.fullmatch(cell)
+    return cell if kept is None else (kept["formula"] or kept["mark"] or "").strip()
+
+
 def _number(match: re.Match[str], decimal: str) -> float | None:
     """The number of a match, if there are digits, and its brackets are closed."""
     digits = match["number"]
     signs = bool(match["sign"]) + bool(match["sign2"]) + bool(match["after"]) + bool(match["open"])
     if not any(c.isdigit() for c in digits) or bool(match["open"]) != bool(match["close"]):
         return None
-    if match["after"] and signs > 1:  # 300- is a minus, -300- is none
+    if match["after"] and (signs > 1 or match["unit"]):  # 300- is a minus; -300- and "3 - agree" are none
         return None
     if match["groups"]:
         tail = digits[len(match["groups"]) :]
         digits = re.sub(r"\D", "", match["groups"]) + tail
     try:
-        value = float(digits.replace(decimal, "."))
+        value = float(re.sub("[dD]", "e", digits.replace(decimal, ".")))  # 1.5D+03 is Fortran's 1.5e3
     except ValueError:
         return None
     negative = (match["sign"] in ("-", "−", "–")) != (match["sign2"] in ("-", "−"))

@@ -13,6 +13,7 @@ import pandas as pd
 from dagtune.tables.files import pick_names
 from dagtune.tables.kinds import KINDS, Categorical, Coded, Continuous, Ordinal, infer_kind
 from dagtune.tables.troubles import Troubles
+from dagtune.tables.unfit import refuse_lists
 from dagtune.validation import InputError, check_choice
 
 __all__ = ["CATEGORIES", "PLAIN", "asked_kinds", "inferred_kinds", "numbers_of", "plain_numbers", "with_levels"]
@@ -63,17 +64,10 @@ def inferred_kinds(
     for j, name in enumerate(names):
         if name not in asked:
             with nullcontext() if troubles is None else troubles.noted(name):
-                _refuse_nested(frame.iloc[:, j], name)
                 kind = infer_kind(frame.iloc[:, j], name)
                 if kind != PLAIN:
                     found[name] = kind
     return found
-
-
-def _refuse_nested(column: pd.Series, name: str) -> None:
-    """Refuse a column of lists or records."""
-    if column.dtype == object and column.map(lambda cell: isinstance(cell, (list, dict, np.ndarray))).any():
-        raise InputError(f"column {name!r} holds lists: leave it out (drop=[{name!r}])")
 
 
 def plain_numbers(raw: pd.DataFrame) -> pd.DataFrame:
@@ -104,7 +98,7 @@ def numbers_of(
     for j, name in enumerate(names):
         values[:, j] = np.nan
         with troubles.noted(name):
-            _refuse_nested(frame.iloc[:, j], name)
+            refuse_lists(frame.iloc[:, j], name)
             found = KINDS[asked.get(name, PLAIN)].read(frame.iloc[:, j], name)
             values[:, j] = found.values
             if name in asked:

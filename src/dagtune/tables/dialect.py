@@ -125,6 +125,8 @@ class Dialect:
         Between columns, in numbers, around texts.
     comment : str
         What a line begins with that is not data; empty if there is none.
+    escape : str
+        What stands before a quotation mark within a text, where that is not a second one; empty if nothing.
     start : int
         Bytes before the first row.
     line : int
@@ -142,6 +144,7 @@ class Dialect:
     decimal: str = "."
     quote: str = '"'
     comment: str = ""
+    escape: str = ""
     start: int = 0
     line: int = 1
     names: tuple[str, ...] | None = None
@@ -154,7 +157,8 @@ class Dialect:
         if self.sep != usual:
             told.append(f"columns separated by {_SHOWN.get(self.sep, repr(self.sep))}")
         if self.encoding != "utf-8":
-            told.append(f"encoding {self.encoding}")
+            sure = self.encoding.startswith("utf") or not any(not name.isascii() for name in self.names or ())
+            told.append(f"encoding {self.encoding}{'' if sure else ' (a guess: encoding= if names look odd)'}")
         if self.decimal != ".":
             told.append("decimal comma")
         if self.quote != '"':
@@ -204,7 +208,7 @@ def find_dialect(head: bytes, whole: bool, usual: str, options: ReadOptions, nam
     quote = "'" if re.match(r"\s*'[^']*'\s*[,;\t|]", body.first()) and '"' not in body.first() else '"'
     _refuse_too_wide(body.first(), sep or usual, quote, name)
     sep = sep or _best_separator(body.texts, usual, quote)
-    found = Dialect(encoding, sep, quote=quote, comment=comment)
+    found = Dialect(encoding, sep, quote=quote, comment=comment, escape=_escape(body.texts, sep, quote))
     return _with_names(found, lines, body, options, mark, name)
 
 
@@ -238,13 +242,21 @@ class _Lines:
         return some
 
 
-def split(texts: Sequence[str], sep: str, quote: str) -> list[tuple[list[str], int]]:
+def _escape(texts: Sequence[str], sep: str, quote: str) -> str:
+    """A backslash, if quotation marks within texts are written with one, as R and MySQL do."""
+    if sep == BLANKS or not any(f"\\{quote}" in text for text in texts):
+        return ""
+    odd = {sign: len({len(row) for row, _ in split(texts, sep, quote, sign)}) for sign in ("", "\\")}
+    return "\\" if odd["\\"] < odd[""] else ""
+
+
+def split(texts: Sequence[str], sep: str, quote: str, escape: str = "") -> list[tuple[list[str], int]]:
     """The records of some lines, each with the number of lines up to its end; blank lines are left out."""
     if sep == BLANKS:
         cells = [re.findall(r'"[^"]*"|\'[^\']*\'|\S+', text) for text in texts]
         return [([cell.strip("\"'") for cell in row], k + 1) for k, row in enumerate(cells) if row]
     lines = io.StringIO("\n".join(texts), newline="")
-    reader = csv.reader(lines, delimiter=sep, quotechar=quote, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=sep, quotechar=quote, escapechar=escape or None, skipinitialspace=True)
     found: list[tuple[list[str], int]] = []
     with suppress(csv.Error):  # a field longer than csv allows, or cut in the middle
         found.extend((row, reader.line_num) for row in reader if any(cell.strip() for cell in row))
@@ -262,7 +274,10 @@ def _best_separator(texts: Sequence[str], usual: str, quote: str) -> str:
         width = max(widths, key=lambda one: (widths[one], one))
         if width < 2:
             continue
-        alike = sum(len(row) == width for row in rows) / len(rows) * (0.5 if len(rows[0]) == 1 else 1.0)
+        alike = sum(len(row) == width for row in rows) / len(rows)
+        full = next(row for row in (rows[1:] or rows) if len(row) == width)
+        if len(rows[0]) == 1 and any(looks_numeric(cell) for cell in full):
+            alike *= 0.5  # one column of numbers that hold this sign, not a title above names
         cells = [cell for row in rows[1:50] for cell in row[:200]]
         clean = sum(looks_numeric(_AROUND.sub("", cell)) or not cell.strip() for cell in cells) / max(len(cells), 1)
         # Numbers with blanks around are numbers, so blanks must not win against a sign that also splits the lines.
@@ -287,12 +302,12 @@ def _refuse_too_wide(first: str, sep: str, quote: str, name: str) -> None:
 
 def _with_names(found: Dialect, lines: _Lines, body: _Lines, options: ReadOptions, mark: int, name: str) -> Dialect:
     """The dialect with the names of the columns, and where the rows begin."""
-    records = split(body.texts, found.sep, found.quote)
+    records = split(body.texts, found.sep, found.quote, found.escape)
     if not records:
         raise InputError(f"can't read {name}: a quotation mark is not closed; close it, or write the file anew")
     widths = Counter(len(row) for row, _ in records[1:]) or Counter([len(records[0][0])])
     width = max(widths, key=lambda one: (widths[one], one))
-    first = next((k for k, (row, _) in enumerate(records) if _may_be_first(row, width)), 0)
+    first = next((k for k in range(len(records)) if _may_be_first([row for row, _ in records[k:]], width)), 0)
     head = records[first][0]
     rest = [row for row, _ in records[first + 1 :]]
     decimal = options.decimal or find_decimal([cell for row in rest for cell in row], found.sep)
@@ -328,10 +343,20 @@ def _with_names(found: Dialect, lines: _Lines, body: _Lines, options: ReadOption
     )
 
 
-def _may_be_first(row: Sequence[str], width: int) -> bool:
-    """Whether a row may hold the names, or data: a title fills one cell of several."""
+def _may_be_first(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether the first of these rows may hold the names, or data.
+
+    A title fills one cell of several; a line about the file has another number of cells than the names right below it.
+    """
+    row, below = rows[0], rows[1] if len(rows) > 1 else ()
     filled = sum(bool(cell.strip()) for cell in row)
-    return len(row) >= width - 1 and (width < 3 or (len(row) > 1 and filled > 1))
+    if len(row) < width - 1 or (width > 2 and (len(row) < 2 or filled < 2)):
+        return False
+    if len(row) == width or width < 3:
+        return True
+    differ = len(below) == width == len(set(below)) and all(cell.strip() for cell in below)
+    names = differ and not any(map(looks_numeric, below)) and has_names(below, rows[2:])
+    return not names and (len(row) > width or len(below) == width)
 
 
 def joined_names(names: Sequence[str], second: Sequence[str], rest: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
@@ -345,7 +370,7 @@ def joined_names(names: Sequence[str], second: Sequence[str], rest: Sequence[Seq
         The rows below.
     """
     groups, below = [name.strip() for name in names], [cell.strip() for cell in second]
-    if len(below) != len(groups) or not groups[0] or (all(groups) and len(set(groups)) == len(groups)):
+    if len(below) != len(groups) or not any(groups) or (all(groups[1:]) and len(set(groups)) == len(groups)):
         return None
     if not all(below) or any(map(looks_numeric, below)) or len(set(below)) < len(below):
         return None
@@ -354,7 +379,7 @@ def joined_names(names: Sequence[str], second: Sequence[str], rest: Sequence[Seq
         return None
     for j in range(1, len(groups)):
         groups[j] = groups[j] or groups[j - 1]
-    return tuple(f"{group} {name}" for group, name in zip(groups, below))
+    return tuple(f"{group} {name}".strip() for group, name in zip(groups, below))
 
 
 def _start(found: Dialect, lines: _Lines, body: _Lines, consumed: int, mark: int) -> dict[str, Any]:

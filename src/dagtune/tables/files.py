@@ -24,13 +24,12 @@ import pandas as pd
 
 from dagtune.tables.dialect import Dialect, ReadOptions, has_names, joined_names
 from dagtune.tables.formats import FORMATS, Format, Grid, flattened
-from dagtune.tables.frames import refuse_lists
 from dagtune.tables.sources import STDIN, Source, refuse_no_file
 from dagtune.tables.text import line_of_row, read_text
-from dagtune.tables.tidy import Note, Problem, name_columns, tidy, without_repeated_names
+from dagtune.tables.tidy import Note, Problem, name_columns, tidy, without_empty_rows
 from dagtune.validation import InputError, check_names, check_width
 
-__all__ = ["Loaded", "choose_positions", "load_frame", "pick_names", "read_adjacency"]
+__all__ = ["Loaded", "about_dialect", "choose_positions", "load_frame", "pick_names", "read_adjacency"]
 
 #: What libraries raise for a damaged file.
 _DAMAGED = (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError)
@@ -161,14 +160,17 @@ def load_frame(
 
 def _format(source: Source) -> Format:
     """The format of a file; what has no ending, or one that is not known and the looks of text, is text."""
-    if source.ending in FORMATS:
-        return FORMATS[source.ending]
+    known = FORMATS.get(source.ending)
+    if (source.ending == "" or (known is not None and known.separator is not None)) and source.is_json():
+        return FORMATS[".json"]
+    if known is not None:
+        return known
     if source.ending == "" or (source.is_text() and source.ending not in _NO_TEXT):
         return FORMATS[".csv"]
     if source.ending == ".xls":
         raise InputError(f"can't read {source.name}: it is an old Excel file; save it as .xlsx")
-    known = ", ".join(FORMATS)
-    raise InputError(f"can't read {source.name}: its ending must be one of {known} (also with .gz, .zip, .xz, .zst)")
+    endings = ", ".join(FORMATS)
+    raise InputError(f"can't read {source.name}: its ending must be one of {endings} (also with .gz, .zip, .xz, .zst)")
 
 
 def _load_text(
@@ -200,26 +202,31 @@ def _load_text(
 
     unnamed = [name for name, given in zip(names, dialect.names or names) if not given.strip()]
     frame = frame.set_axis([names[position] for position in chosen], axis=1)
-    frame, kept, again = without_repeated_names(frame)
-    if again:
-        notes.append(Note("stray-row", f"{line(again[0])} repeats the names and was left out"))
+    whole = len(chosen) == dialect.width
+    frame, kept, left_out = without_empty_rows(frame, line) if whole else (frame, np.arange(len(frame)), [])
+    notes += left_out
 
     def place(row: int) -> str:
         return line(int(kept[row]) if row < len(kept) else row)
 
     found = tidy(frame, decimal=dialect.decimal, na=options.na, unnamed=unnamed, asked=columns, where=place)
     notes = [note for note in notes if set(note.columns) <= set(frame.columns)]
-    if dialect.names is None and options.header is None:
-        words = f"the first row holds numbers, so the columns are called {names[0]}, {names[1:2] and names[1]}, ..."
-        notes.insert(0, Note("no-header", f"{words} (header=True if it holds names)"))
-    how = dialect.words(usual)
-    if how:
-        notes.insert(0, Note("read-as", ", ".join(how)))
-    if dialect.encoding != "utf-8":
-        notes.append(Note("encoding", f"the file is not UTF-8 text (it was read as {dialect.encoding})"))
+    notes = about_dialect(dialect, names, usual, options) + notes
     return Loaded(
         found.frame, notes + found.notes, found.problems, lambda row: place(row + found.first_row), found.first_row
     )
+
+
+def about_dialect(dialect: Dialect, names: Sequence[str], usual: str, options: ReadOptions) -> list[Note]:
+    """What is said about how a text table is written; ``usual`` is the separator that its ending promises."""
+    how = dialect.words(usual)
+    notes = [Note("read-as", ", ".join(how))] if how else []
+    if dialect.names is None and options.header is None:
+        words = f"the first row holds numbers, so the columns are called {names[0]}, {names[1:2] and names[1]}, ..."
+        notes.append(Note("no-header", f"{words} (header=True if it holds names)"))
+    if dialect.encoding != "utf-8":
+        notes.append(Note("encoding", f"the file is not UTF-8 text (it was read as {dialect.encoding})"))
+    return notes
 
 
 def _load_binary(
@@ -247,17 +254,19 @@ def _load_binary(
     names, notes = name_columns(given) if format.loose else (check_names(frame.columns, count=frame.shape[1]), [])
     check_width(len(names))
     chosen = choose(names)
-    frame = frame.iloc[:, chosen].set_axis([names[position] for position in chosen], axis=1)
-    for j, name in enumerate(frame.columns):
-        refuse_lists(frame.iloc[:, j], name)
+    frame, kept = frame.set_axis(list(names), axis=1), np.arange(len(frame))
+    if grid.names:
+        frame, kept, left_out = without_empty_rows(frame, lambda row: f"row {row + first}")
+        notes += left_out
+    frame = frame.iloc[:, chosen]
     if grid.note:
         notes.insert(0, Note("read-as", grid.note))
+    if not format.loose:
+        return Loaded(frame, notes, where=lambda row: f"row {row + first}")
 
     def where(row: int) -> str:
-        return f"row {row + first}"
+        return f"row {int(kept[row]) + first}"
 
-    if not format.loose:
-        return Loaded(frame, notes, where=where)
     if grid.names and options.header is None and first == 1:
         notes.insert(0, Note("no-header", f"the first row holds numbers, so the columns are called {names[0]}, ..."))
     unnamed = [name for name, text in zip(names, given) if not text]
@@ -290,7 +299,8 @@ def _with_header(grid: Grid, options: ReadOptions) -> tuple[pd.DataFrame, int]:
     """The cells below the names of a spreadsheet, and the number of the first row; titles above are left out."""
     rows = grid.frame
     filled = rows.notna().sum(axis=1)
-    width = int(filled.iloc[1:].mode().max()) if len(rows) > 1 else int(filled.iloc[0])
+    some = filled[filled > 0]
+    width = int(some.iloc[1:].mode().max()) if len(some) > 1 else int(some.iloc[0])
     top = int((filled >= max(width - 1, 1)).to_numpy().argmax()) if len(rows) else 0
     texts = [["" if pd.isna(cell) else str(cell) for cell in row] for row in rows.iloc[top : top + 100].to_numpy()]
     named = has_names(texts[0], texts[1:]) if options.header is None else options.header

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -102,19 +105,47 @@ def _without_row_labels(schema: Any) -> pd.Index:
 
 
 def _read_stata(file: Any) -> pd.DataFrame:
+
+    def read(convert_categoricals: bool = True) -> pd.DataFrame:
+        frame = pd.read_stata(file, convert_categoricals=convert_categoricals, order_categoricals=False)
+        assert isinstance(frame, pd.DataFrame)
+        return frame  # labels have numbers, which need not be an order
+
     try:
-        return pd.read_stata(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.CategoricalConversionWarning)  # some values have no label
+            return _with_numbers(read)
     except ValueError as error:
         if "label" not in str(error).lower():
             raise
-        return pd.read_stata(file, convert_categoricals=False)  # two codes share one label
+        return read(convert_categoricals=False)  # two codes share one label
+
+
+def _with_numbers(read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
+    """The frame with labels, but with numbers where only some of them have labels, such as 99 for "refused"."""
+    frame = read()
+    some = [
+        name
+        for name in frame.columns
+        if isinstance(frame[name].dtype, pd.CategoricalDtype)
+        and not all(isinstance(label, str) for label in frame[name].cat.categories)
+    ]
+    return frame.assign(**read(convert_categoricals=False)[some]) if some else frame
 
 
 def _read_spss(file: Any) -> pd.DataFrame:
-    """pyreadstat reads paths only."""
-    if not isinstance(file, Path):
-        raise ValueError("it can't be read from a compressed file or standard input; unpack it first")
-    return pd.read_spss(file)
+    read = partial(pd.read_spss, _needs_path(file, "it"))
+    return _with_numbers(read)
+
+
+def _read_spss_portable(file: Any) -> pd.DataFrame:
+    path = _needs_path(file, "it")
+
+    def read(convert_categoricals: bool = True) -> pd.DataFrame:
+        frame: pd.DataFrame = import_module("pyreadstat").read_por(path, apply_value_formats=convert_categoricals)[0]
+        return frame
+
+    return _with_numbers(read)
 
 
 def _read_sas(file: Any) -> pd.DataFrame:
@@ -142,7 +173,8 @@ def _read_workbook(file: Any, query: str | None) -> Grid:
         filled: dict[str, list[list[Any]]] = {}
         for name in names if query is None else [query]:
             rows = [list(row) for row in book[name].iter_rows(values_only=True)]
-            rows = [row for row in rows if any(cell is not None and str(cell).strip() for cell in row)]
+            last = max((k for k, row in enumerate(rows) if _holds_any(row)), default=-1)
+            rows = rows[: last + 1]
             if rows:
                 filled[name] = rows
             if any(sum(cell is not None for cell in row) > 1 for row in rows):
@@ -157,6 +189,10 @@ def _read_workbook(file: Any, query: str | None) -> Grid:
     others = [other for other in names if other != name]
     note = f"sheet {name!r} was read, not {', '.join(map(repr, others))} (choose with query=)" if others else ""
     return Grid(pd.DataFrame([row[:width] for row in rows], dtype=object), names=True, note=note)
+
+
+def _holds_any(row: list[Any]) -> bool:
+    return any(cell is not None and str(cell).strip() for cell in row)
 
 
 def _read_json(file: Any) -> pd.DataFrame | Grid:
@@ -194,7 +230,7 @@ def _read_json_lines_text(text: str) -> pd.DataFrame | Grid:
 
 def _text_of(file: Any) -> str:
     data = file.read_bytes() if isinstance(file, Path) else file.read()
-    return data.decode("utf-8-sig")
+    return data.decode(json.detect_encoding(data))
 
 
 def flattened(frame: pd.DataFrame) -> pd.DataFrame:
@@ -214,6 +250,13 @@ def flattened(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, axis=1) if nested else frame
 
 
+def _read_arff(file: Any) -> pd.DataFrame:
+    """A table of Weka: names and kinds above the rows."""
+    rows, _ = import_module("scipy.io.arff").loadarff(io.StringIO(_text_of(file)))
+    frame = pd.DataFrame(rows)
+    return frame.apply(lambda column: column if column.dtype != object else column.map(bytes.decode).replace("?", None))
+
+
 def _frame_of_json(found: Any) -> pd.DataFrame | Grid:
     """A list of records, a list of rows, columns by name, or one of these below a single key."""
     if isinstance(found, dict) and {"columns", "data"} <= set(found):
@@ -223,6 +266,12 @@ def _frame_of_json(found: Any) -> pd.DataFrame | Grid:
         records = [value for value in lists.values() if all(isinstance(one, dict) for one in value)]
         if len(records) == 1:
             return pd.DataFrame(records[0])
+        inner = [value for value in found.values() if isinstance(value, dict)]
+        deeper = [value for value in inner if any(isinstance(each, (list, dict)) for each in value.values())]
+        if not records and len(deeper) == 1 and not any(isinstance(value, list) for value in found.values()):
+            return _frame_of_json(deeper[0])
+        if found and len(inner) == len(found) and _one_record_each(inner):
+            return pd.DataFrame(inner)
         if found and all(isinstance(value, (list, dict)) for value in found.values()):
             return pd.DataFrame(found).reset_index(drop=True)
     elif isinstance(found, list) and found and all(isinstance(one, dict) for one in found):
@@ -230,6 +279,12 @@ def _frame_of_json(found: Any) -> pd.DataFrame | Grid:
     elif isinstance(found, list) and found and all(isinstance(one, list) for one in found):
         return Grid(pd.DataFrame(found, dtype=object), names=True)
     raise ValueError('it holds no table; write [{"age": 3, "size": 1.5}, ...] or {"age": [3, ...], "size": [1.5, ...]}')
+
+
+def _one_record_each(inner: list[dict[str, Any]]) -> bool:
+    """Whether records by the names of rows are meant, not columns by name: those hold values by the numbers of rows."""
+    fields = dict.fromkeys(name for record in inner for name in record)
+    return len(fields) < len(inner) and not any(name.isdigit() for name in fields)
 
 
 def _read_sqlite(file: Any, query: str | None) -> Grid:
@@ -269,9 +324,10 @@ def _read_duckdb(file: Any, query: str | None) -> Grid:
         connection.close()
 
 
-def _needs_path(file: Any) -> Path:
+def _needs_path(file: Any, what: str = "a database") -> Path:
+    """The path of a file that a library reads by its path only."""
     if not isinstance(file, Path):
-        raise ValueError("a database can't be read from a compressed file or standard input; unpack it first")
+        raise ValueError(f"{what} can't be read from a compressed file or standard input; unpack it first")
     return file
 
 
@@ -306,8 +362,10 @@ for _format in (
     Format(".json", read=_read_json, loose=True),
     Format(".jsonl", read=_read_json_lines, loose=True),
     Format(".ndjson", read=_read_json_lines, loose=True),
+    Format(".arff", read=_read_arff),
     Format(".dta", read=_read_stata),
     Format(".sav", read=_read_spss),
+    Format(".por", read=_read_spss_portable),
     Format(".sas7bdat", read=_read_sas),
     Format(".xpt", read=_read_xport),
     Format(".sqlite", read=_read_sqlite, several=True, loose=True),

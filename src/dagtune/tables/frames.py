@@ -25,8 +25,8 @@ def as_frame(data: Any) -> pd.DataFrame | None:
     ----------
     data : object
         A frame or series of pandas, Polars, pyarrow, Dask or another library that narwhals knows, whatever has the
-        Arrow C stream (``__arrow_c_stream__``) or ``__dataframe__``, an xarray Dataset, or an xarray DataArray whose
-        columns have labels.
+        Arrow C stream (``__arrow_c_stream__``) or ``__dataframe__``, an xarray Dataset, an xarray DataArray whose
+        columns have labels, a structured array, a dict of columns, or a list of records.
 
     Returns
     -------
@@ -43,6 +43,14 @@ def as_frame(data: Any) -> pd.DataFrame | None:
         return data
     if isinstance(data, pd.Series):
         return data.to_frame()
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return pd.DataFrame.from_records(data)
+    records = isinstance(data, (list, tuple)) and len(data) > 0 and all(isinstance(row, dict) for row in data)
+    if records or (isinstance(data, dict) and not hasattr(data, "toarray")):  # a sparse matrix may be a dict
+        try:
+            return pd.DataFrame(data)
+        except ValueError as error:
+            raise InputError(f"the data are no table ({error}): give every column a list of the same length") from error
     if isinstance(data, (np.ndarray, list, tuple)):
         return None
     if type(data).__module__.startswith("xarray."):
@@ -135,9 +143,12 @@ def _frame_of_other(data: Any) -> pd.DataFrame | None:
 
 
 def _column(column: Any) -> Any:
-    """The values of a narwhals series; categories stay categories, and those of an Enum keep their order."""
+    """The values of a narwhals series; categories stay categories, and those that are ordered keep their order."""
     import narwhals as nw
 
+    native = column.to_native()
+    if getattr(getattr(native, "type", None), "ordered", False):  # a dictionary of Arrow, of which narwhals forgets it
+        return native.unify_dictionaries().to_pandas()
     if column.dtype in (nw.Categorical, nw.Enum):
         ordered = column.dtype == nw.Enum
         levels = list(getattr(column.dtype, "categories", ())) or column.cat.get_categories().to_list()
@@ -153,26 +164,3 @@ def _frame_of_protocol(data: Any) -> pd.DataFrame | None:
     if hasattr(data, "__dataframe__"):
         return _frame_of_other(import_module("pyarrow.interchange").from_dataframe(data))
     return None
-
-
-def refuse_lists(column: pd.Series, name: str) -> None:
-    """Refuse a column whose cells hold several values.
-
-    Parameters
-    ----------
-    column : Series
-    name : str
-
-    Raises
-    ------
-    InputError
-
-    Examples
-    --------
-    >>> refuse_lists(pd.Series(["a", "b"]), "size")
-    """
-    if column.dtype == object and any(isinstance(cell, (list, tuple, dict, set, bytes, np.ndarray)) for cell in column):
-        raise InputError(
-            f"column {name!r} holds lists, records or bytes, not single values: make columns of their parts, or leave "
-            f"it out (drop=[{name!r}])"
-        )

@@ -6,7 +6,6 @@ A kind is one small class. :func:`register_kind` makes it known by its name, and
 
 from __future__ import annotations
 
-import datetime
 import re
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +14,17 @@ import numpy as np
 import pandas as pd
 
 from dagtune.registry import Registry
-from dagtune.tables.frames import refuse_lists
+from dagtune.tables.dates import as_times, odd_text
+from dagtune.tables.unfit import (
+    NAMES_ROWS,
+    ask_for,
+    holds_dates,
+    leave_out,
+    mostly,
+    refuse_dates,
+    refuse_lists,
+    refuse_names,
+)
 from dagtune.text import printable
 from dagtune.validation import InputError
 
@@ -31,9 +40,6 @@ MAX_LEVELS, MAX_NUMBERS = 7, 11
 MAX_COUNTS, GREATEST_COUNT = 40, 60
 #: Rows for each different value, in the mean, below which numbers are continuous: so few can't tell.
 _ROWS_A_VALUE = 5
-#: A text with more different values than this share of the rows names the rows.
-_NAMES_ROWS = 0.5
-_DATE = r"\d{4}-\d{2}-\d{2}([ T].*)?"
 _ORIGIN = pd.Timestamp("1970-01-01")
 
 
@@ -130,7 +136,7 @@ class Binary(Kind):
         if different > 2:
             raise InputError(
                 f"column {name!r} has {different} different values, not two: take it as ordinal or categorical "
-                f"({_say(name, 'categorical')})"
+                f"({ask_for(name, 'categorical')})"
             )
         return coded
 
@@ -154,7 +160,7 @@ class Ordinal(Kind):
             first = next((printable(str(value)) for value in column.dropna()), "")
             raise InputError(
                 f"column {name!r} holds text (the first value is {first!r}), whose order is not known: name the levels "
-                f"from low to high ({_say(name, ('low', 'middle', 'high'))}), or take it as categorical"
+                f"from low to high ({ask_for(name, ('low', 'middle', 'high'))}), or take it as categorical"
             )
         return _levels(column)
 
@@ -175,7 +181,7 @@ class Count(Kind):
             bad = known[(known < 0) | (known != np.round(known))][0]
             raise InputError(
                 f"column {name!r} is no count, it has the value {bad:g}: take it as continuous "
-                f"({_say(name, 'continuous')})"
+                f"({ask_for(name, 'continuous')})"
             )
         return values
 
@@ -202,12 +208,17 @@ class Date(Kind):
         if isinstance(column.dtype, pd.PeriodDtype):
             column = column.dt.to_timestamp()
         try:
-            times = pd.to_datetime(column, format=None if _holds_dates(column) else "ISO8601")
+            written = None if holds_dates(column) else as_times(column, name)
+            if written is not None:
+                column = written
+            times = pd.to_datetime(column, format=None if holds_dates(column) else "ISO8601")
+        except InputError:
+            raise
         except (ValueError, TypeError) as error:
-            first = next((printable(str(value)) for value in column.dropna()), "")
+            odd = printable(odd_text(column))
             raise InputError(
-                f"column {name!r} holds no dates such as 2024-03-31 (the first value is {first!r}): write them so, or "
-                "drop it"
+                f"column {name!r} holds {odd!r}, which is no date such as 2024-03-31, or not written as the others: "
+                f"correct it, leave such rows out (na={odd!r} and missing='drop'), or the column ({leave_out(name)})"
             ) from error
         if getattr(times.dtype, "tz", None) is not None:
             times = times.dt.tz_convert(None)
@@ -257,10 +268,10 @@ def pool_rare(times: np.ndarray, labels: tuple[str, ...], name: str) -> tuple[np
         If there are so many that the column names the rows.
     """
     count = int(times.sum())
-    if len(times) > MAX_CATEGORIES and len(times) > _NAMES_ROWS * count:
+    if len(times) > MAX_CATEGORIES and len(times) > NAMES_ROWS * count:
         raise InputError(
             f"column {name!r} has {len(times)} different values in {count} rows: it names the rows and can "
-            f"have no effect that repeats; leave it out ({_drop(name)})"
+            f"have no effect that repeats; leave it out ({leave_out(name)})"
         )
     kept = _frequent(times)
     if kept.all():
@@ -341,33 +352,20 @@ def infer_kind(column: pd.Series, name: str) -> str:
     """
     if _numeric(column):
         return _kind_of_numbers(column)
-    if _holds_dates(column) or _mostly(column, _DATE):
-        raise InputError(
-            f"column {name!r} holds dates: turn them into days since 1970-01-01 ({_say(name, 'date')}), or leave it "
-            f"out ({_drop(name)})"
-        )
-    if pd.api.types.is_timedelta64_dtype(column.dtype):
-        raise InputError(
-            f"column {name!r} holds durations: turn them into days ({_say(name, 'date')}), or leave it out "
-            f"({_drop(name)})"
-        )
+    refuse_dates(column, name)
     if column.dtype == object and len(known := column.dropna()) and all(map(_is_real, known)):
         return _kind_of_numbers(pd.to_numeric(known))
     refuse_lists(column, name)
     different = column.nunique()
-    if different <= 2 and not _mostly(column, _NUMBER):
+    if different <= 2 and not mostly(column, _NUMBER):
         return "binary"
     if getattr(column.dtype, "ordered", False):
         return "ordinal"
     if isinstance(column.dtype, pd.CategoricalDtype):
         return "categorical"
-    if _mostly(column, _NUMBER):
+    if mostly(column, _NUMBER):
         return "continuous"  # whose encode says which value is no number
-    if different > _NAMES_ROWS * column.notna().sum() and len(column) >= 20:
-        raise InputError(
-            f"column {name!r} has {different} different values in {len(column)} rows: it names the rows; leave it out "
-            f"({_drop(name)})"
-        )
+    refuse_names(column, name)
     return "categorical"
 
 
@@ -397,29 +395,6 @@ def kind_of_values(different: np.ndarray, count: int) -> str:
 
 def _numeric(column: pd.Series) -> bool:
     return bool(pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype))
-
-
-def _holds_dates(column: pd.Series) -> bool:
-    """Whether a column's type, or each of its first thousand values, is a date."""
-    if column.dtype == object:
-        known = column.dropna().iloc[:1000]
-        return bool(len(known)) and all(isinstance(value, datetime.date) for value in known)
-    return bool(pd.api.types.is_datetime64_any_dtype(column.dtype)) or isinstance(column.dtype, pd.PeriodDtype)
-
-
-def _mostly(column: pd.Series, pattern: str) -> bool:
-    """Whether more than half of a column's texts look so; the first thousand are looked at."""
-    texts = [value for value in column.dropna().iloc[:1000] if isinstance(value, str)]
-    return sum(re.fullmatch(pattern, text) is not None for text in texts) > len(texts) / 2
-
-
-def _say(name: str, kind: str | tuple[str, ...]) -> str:
-    """How to ask for a kind; the command line says it in its own words."""
-    return f"kinds={ {name: kind if isinstance(kind, str) else list(kind)} }"
-
-
-def _drop(name: str) -> str:
-    return f"drop=[{name!r}]"
 
 
 #: All kinds by name.
@@ -473,14 +448,22 @@ def _as_numbers(column: pd.Series, name: str) -> pd.Series:
             return pd.to_numeric(column)
         except OverflowError as error:
             raise InputError(f"column {name!r} has a whole number too large for a float: rescale or drop it") from error
+    refuse_dates(column, name)
+    refuse_lists(column, name)
+    if not isinstance(column.dtype, pd.CategoricalDtype) and not mostly(column, _NUMBER):
+        refuse_names(column, name)
     first = next((value for value in column if value is not None and not _is_real(value)), None)
     if first is None and len(column):
         first = column.iloc[0]
     if isinstance(first, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", first):
         cure = "write 1.5 for 1,5"
     else:
-        asked = _say(name, "categorical")
-        cure = f"leave it out ({_drop(name)}), or take it as categories ({asked}) with ConditionalTuning"
+        asked = ask_for(name, "categorical") + (", missing='drop' or 'model'" if column.isna().any() else "")
+        cure = f"leave it out ({leave_out(name)}), or take it as categories ({asked}) with ConditionalTuning"
+        if mostly(column, _NUMBER):
+            cure = f"turn its texts into numbers, or leave it out ({leave_out(name)})"
+        elif column.nunique() == 1:
+            cure = f"it has no other value, so leave it out ({leave_out(name)})"
     raise InputError(f"column {name!r} is not numeric (type {column.dtype}, first value {first!r}): {cure}")
 
 

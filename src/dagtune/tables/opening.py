@@ -254,7 +254,7 @@ def streamed(
         tuple(name for name, kept in zip(names, varies) if kept),
         tuple(kind for kind, kept in zip(found, varies) if kept),
         coding.labels,
-        [*coding.notes, _said(rows)],
+        [*getattr(table, "notes", ()), *coding.notes, _said(rows)],
         tuple(name for name, kept in zip(names, varies) if not kept),
         table.count - rows.count,
     )

@@ -262,6 +262,7 @@ def read_table(
     table = _without_missing(table, missing, min_rows)
     _refuse_tiny(table)
     table = _without_constant(table, drop_constant)
+    _refuse_constant(table)
     _refuse_too_few(table, min_rows, min_columns)
     return table
 
@@ -313,7 +314,13 @@ def _frame_or_array(data: Any, *, vector: bool = False) -> pd.DataFrame | np.nda
     frame = as_frame(data)
     if frame is not None:
         return frame
+    if hasattr(data, "toarray"):
+        raise InputError("data are a sparse matrix: pass data.toarray()")
     array = np.asarray(unmasked(data))
+    if array.ndim == 0:
+        raise InputError(
+            f"data of type {type(data).__name__} are no table: pass an array, a frame or the path of a file"
+        )
     if vector and array.ndim == 1:
         return array[:, None]
     if array.ndim != 2:
@@ -438,6 +445,16 @@ def _without_missing(table: Table, missing: str, min_rows: int) -> Table:
         return replace(table.with_values(first), gone=gone)
     typical = [KINDS[kind].typical(values[~gone[:, j], j]) for j, kind in enumerate(table.kinds)]
     return replace(table.with_values(np.where(gone, typical, values)), filled=int(gone.sum()))
+
+
+def _refuse_constant(table: Table) -> None:
+    """Refuse columns that vary only in rows that were left out; of the others :class:`Troubles` has told."""
+    for name, values in zip(table.names, table.values.T) if table.lost_rows and table.count else ():
+        if values.max() == values.min():
+            raise InputError(
+                f"column {name!r} is constant ({values[0]:g} in all {len(values)} rows without missing values): drop "
+                "it, or pass drop_constant=True"
+            )
 
 
 def _without_constant(table: Table, drop_constant: bool) -> Table:

@@ -10,6 +10,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -44,6 +45,11 @@ _MAGIC = (
 )
 #: Endings of files that hold another file.
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
+#: Files of an archive that an operating system put there, and those that tell about a table.
+_HIDDEN = re.compile(r"^__MACOSX|(^|/)(\.|Thumbs\.db$|desktop\.ini$)", re.I)
+_ABOUT = re.compile(
+    r"(^|/)(read[ _-]?me|licen[cs]e|about|metadata|codebook)[^/]*$|\.(pdf|docx?|html?|md|rtf|xml)$", re.I
+)
 #: How many bytes are looked at before anything is decided.
 _LOOK = 2**18
 #: A first line longer than this is no table's.
@@ -96,7 +102,9 @@ class Source:
         for _ in range(4):  # packed twice is a mistake, packed for ever an attack
             head = file.read(_LOOK)
             kind = next((ending for start, ending in _MAGIC if head.startswith(start)), "")
-            if kind == ".zip" and (b"xl/" in head or b"[Content_Types].xml" in head[:200]):
+            if kind == ".zip" and re.match(
+                rb".{30}(\[Content_Types\]\.xml|_rels/|docProps/|customXml/|xl/)", head, re.S
+            ):
                 kind = ".xlsx"
             if kind == "" and head[8:12] == b"DUCK":
                 kind = ".duckdb"
@@ -128,15 +136,16 @@ class Source:
         """The one table of an archive, or the one asked for."""
         archive = zipfile.ZipFile(_whole(head, file))
         self._open.append(archive)
-        names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
+        names = [name for name in archive.namelist() if not name.endswith("/") and not _HIDDEN.search(name)]
+        tables = [name for name in names if not _ABOUT.search(name)]
         if member is not None and member in names:
             chosen = member
-        elif member is not None or len(names) != 1:
+        elif member is None and len(tables) == 1:
+            chosen = tables[0]
+        else:
             some = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
             first = f": choose one, such as query={names[0]!r}" if names else ": unpack it yourself"
             raise InputError(f"the archive {self.name} holds {len(names)} files ({some}){first}")
-        else:
-            chosen = names[0]
         try:
             return archive.open(chosen), chosen
         except RuntimeError as error:  # a password
@@ -145,6 +154,10 @@ class Source:
     def is_text(self) -> bool:
         """Whether the beginning looks like lines of text, and neither like markup nor like JSON."""
         return _looks_like_text(self.head) and self.head.lstrip()[:1] not in (b"<", b"{", b"[")
+
+    def is_json(self) -> bool:
+        """Whether the beginning looks like lists or records in JSON."""
+        return re.match(rb"(\xef\xbb\xbf)?\s*(\{\s*\"|\[\s*[\[{])", self.head) is not None
 
     def look(self, lines: int = 3) -> bytes:
         """The beginning: at least so many lines, or everything there is."""

@@ -7,6 +7,7 @@ goes when the rows do.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -23,11 +24,11 @@ import pandas as pd
 
 from dagtune.files import whole_file, whole_path
 from dagtune.tables.dialect import Dialect, ReadOptions, find_dialect
-from dagtune.tables.files import choose_positions
+from dagtune.tables.files import Loaded, about_dialect, choose_positions
 from dagtune.tables.sources import Source
 from dagtune.tables.streams import ParquetPart
 from dagtune.tables.text import text_chunks
-from dagtune.tables.tidy import Tidy, name_columns, tidy
+from dagtune.tables.tidy import Note, Tidy, name_columns, tidy, without_empty_rows
 from dagtune.validation import InputError, check_width, format_bytes
 
 __all__ = ["spool_polars", "spool_text"]
@@ -59,8 +60,15 @@ class _Held:
 
 def _part(path: Path) -> ParquetPart:
     part = ParquetPart(path)
+    if _notes(path).exists():
+        part.notes = tuple(json.loads(_notes(path).read_text(encoding="utf-8")))
     part.held = _Held.by_path.pop(path.parent, None)  # type: ignore[attr-defined]
     return part
+
+
+def _notes(path: Path) -> Path:
+    """Where it stands what was found out about the text."""
+    return path.with_suffix(".notes.json")
 
 
 def refuse_full_disk(path: Path, needed: float) -> None:
@@ -94,9 +102,10 @@ def spool_text(
     check_width(dialect.width)
     given = [f"x{j}" for j in range(dialect.width)] if dialect.names is None else list(dialect.names)
     given += [""] * (dialect.width - len(given))
-    names, _ = name_columns(given)
+    names, notes = name_columns(given)
     chosen = choose_positions(names, columns, drop)
     pieces = _Pieces(str(path), dialect, options, [names[position] for position in chosen], columns)
+    pieces.notes = about_dialect(dialect, names, usual, options) + notes
     pieces.unnamed = [name for name, text in zip(names, given) if not text.strip() and name in pieces.names]
     pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     with whole_file(target) as file, ExitStack() as opened:
@@ -109,6 +118,7 @@ def spool_text(
             writer.write_table(table.cast(writer.schema))
         if writer is None:
             raise InputError(f"{str(path)!r} has no rows: check the file")
+        _notes(target).write_text(json.dumps(pieces.said()), encoding="utf-8")
     return _part(target)
 
 
@@ -120,32 +130,38 @@ class _Pieces:
     ) -> None:
         self.path, self.dialect, self.options, self.names, self.columns = path, dialect, options, names, columns
         self.unnamed: list[str] = []
+        self.notes: list[Note] = []
         self._kept: list[str] | None = None
         self._numbers: set[str] = set()
         self._behind = 0
 
     def neat(self, chunk: pd.DataFrame) -> pd.DataFrame:
         """The piece with the columns and types of the first one, or InputError."""
-        chunk = chunk.set_axis(self.names, axis=1)
-        behind, first = self._behind, self._kept is None
+        behind, first, last = self._behind, self._kept is None, len(chunk) < _ROWS
+        self._behind += len(chunk)
+        chunk, kept = chunk.set_axis(self.names, axis=1).reset_index(drop=True), np.arange(len(chunk))
+        if len(self.names) == self.dialect.width:
+            chunk, kept, left_out = without_empty_rows(chunk, lambda row: f"row {row + behind + 1}")
+            self.notes += left_out
         asked = self.columns if self._kept is None else self._kept
         found: Tidy = tidy(
-            chunk.reset_index(drop=True),
+            chunk,
             decimal=self.dialect.decimal,
             na=self.options.na,
             unnamed=self.unnamed if first else (),
             asked=asked,
-            where=lambda row: f"row {row + behind + 1}",
+            where=lambda row: f"row {kept[row] + behind + 1}",
         )
+        self.notes += found.notes
         for problem in found.problems:
-            where = f"row {problem.row + behind + 1}"
+            where = f"row {kept[problem.row] + behind + 1}"
             raise InputError(f"column {problem.text.format(where=where)}: {problem.cure}")
-        if len(found.frame) != len(chunk) and not (first and len(chunk) < _ROWS):
+        below = len(chunk) - len(found.frame) - found.first_row
+        if (found.first_row and not first) or (below and not last):
             raise InputError(
-                f"{self.path!r} has lines that are no data between rows {behind + 1} and {behind + len(chunk)}, and is "
+                f"{self.path!r} has lines that are no data between rows {behind + 1} and {self._behind}, and is "
                 "too large to be tidied in memory: remove them, or pass more memory="
             )
-        self._behind += len(chunk)
         if self._kept is None:
             self._kept = [str(name) for name in found.frame.columns]
             self._numbers = {name for name in self._kept if _is_number(found.frame[name])}
@@ -155,7 +171,7 @@ class _Pieces:
                 bad = next(str(cell) for cell in frame[name].dropna() if isinstance(cell, str))
                 raise InputError(
                     f"column {name!r} holds numbers at first, and text ({bad[:40]!r}) between rows {behind + 1} and "
-                    f"{behind + len(chunk)}: correct it, or leave the column out (drop=[{name!r}])"
+                    f"{self._behind}: correct it, or leave the column out (drop=[{name!r}])"
                 )
         return pd.DataFrame(
             {
@@ -165,6 +181,11 @@ class _Pieces:
                 for name in self._kept
             }
         )
+
+    def said(self) -> list[str]:
+        """What was found out about the whole file; what several pieces say alike is said once."""
+        alike = dict.fromkeys((note.code, note.text) for note in self.notes)
+        return Loaded(pd.DataFrame(), [Note(code, text) for code, text in alike]).said()
 
 
 def _is_number(column: pd.Series) -> bool:

@@ -119,6 +119,7 @@ class Part(ABC):
     count: int
     types: dict[str, str]
     batch: int = _MOST
+    notes: tuple[str, ...] = ()
 
     @abstractmethod
     def frames(self, columns: Sequence[str], start: int = 0) -> Iterator[pd.DataFrame]:
@@ -263,6 +264,7 @@ class Parts:
         self.types = parts[0].types
         self.names = tuple(self.types)
         self.count = sum(part.count for part in parts)
+        self.notes = [note for part in parts for note in part.notes]
         for part in parts:  # a piece is held some eight times while it is decoded and becomes numbers
             part.batch = min(_MOST, max(memory // (8 * 8 * len(self.names)), _LEAST))
 

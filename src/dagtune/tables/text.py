@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import pandas as pd
 
+from dagtune.tables.cells import is_mark, looks_numeric
 from dagtune.tables.dialect import BLANKS, Dialect, ReadOptions, find_dialect
 from dagtune.tables.sources import Source
 from dagtune.validation import InputError
@@ -56,7 +57,10 @@ def read_text(
         head = source.look()
         dialect = find_dialect(head, source.whole, usual, options, source.name)
         try:
-            return _parse(source, dialect, options, choose(dialect)), dialect
+            frame = _parse(source, dialect, options, choose(dialect))
+            if dialect.sep == BLANKS and frame.isna().to_numpy().any():
+                _refuse_short_lines(open_source, dialect)
+            return frame, dialect
         except UnicodeDecodeError as error:
             if options.encoding is not None or source.stdin:
                 raise InputError(
@@ -69,6 +73,21 @@ def read_text(
             if encoding == _FALLBACKS[-1] or not isinstance(error.__cause__, UnicodeDecodeError):
                 raise
     raise AssertionError("latin-1 reads anything")
+
+
+def _refuse_short_lines(open_source: Callable[[], Source], dialect: Dialect) -> None:
+    """Refuse rows of numbers that lack one: between blanks nobody can tell which, and the others would move."""
+    with open_source() as source:
+        source.look()
+        stream = source.stream(after=dialect.start)
+        decoded = io.TextIOWrapper(stream, encoding=dialect.encoding, errors="replace", newline="")
+        for number, line in enumerate(decoded, start=dialect.line):
+            cells = line.split()
+            if 1 < len(cells) < dialect.width and all(looks_numeric(cell) or is_mark(cell) for cell in cells):
+                raise InputError(
+                    f"line {number} of {source.name} has {len(cells)} cells, but the others have {dialect.width}: "
+                    "between blanks nobody can tell which is missing; write NA there"
+                )
 
 
 def text_chunks(
@@ -101,6 +120,8 @@ def _parse(source: Source, dialect: Dialect, options: ReadOptions, chosen: Seque
         **_EXACT,
         **more,
     }
+    if dialect.escape:
+        how["escapechar"] = dialect.escape
     if dialect.sep != dialect.decimal:
         how["decimal"] = dialect.decimal
     if dialect.sep != BLANKS:
@@ -173,7 +194,11 @@ def line_of_row(open_source: Callable[[], Source], dialect: Dialect, row: int) -
         lines = [number for number, line in kept if line.strip()]
         return lines[row] if row < len(lines) else None
     reader = csv.reader(
-        (line for _, line in kept), delimiter=dialect.sep, quotechar=dialect.quote, skipinitialspace=True
+        (line for _, line in kept),
+        delimiter=dialect.sep,
+        quotechar=dialect.quote,
+        escapechar=dialect.escape or None,
+        skipinitialspace=True,
     )
     before, count = 0, 0
     try:

@@ -13,18 +13,25 @@ import numpy as np
 import pandas as pd
 
 from dagtune.tables.cells import Cleaned, cleaned, text_marks
+from dagtune.tables.dates import mostly_dates
 
-__all__ = ["Note", "Problem", "Tidy", "name_columns", "numbers_rows", "tidy", "without_repeated_names"]
+__all__ = ["Note", "Problem", "Tidy", "name_columns", "numbers_rows", "tidy", "without_empty_rows"]
 
-_TOTAL = re.compile(
-    r"\W*(grand[ _-]?total|sub-?total|totals?|sums?|summe|gesamt|insgesamt|mean|average|avg|mittelwert|somme|totale?|"
-    r"suma|media|итого|合計|总计)\W*",
-    re.I,
+_COMPUTED = (
+    r"grand[ _-]?total|sub-?total|totals?|sums?|summe|gesamt|insgesamt|mean|average|avg|mittelwert|somme|totale?|"
+    r"suma|media|итого|合計|总计|median|minimum|maximum|std|std\.? ?dev\.?|st\.? ?dev\.?|standard (?:deviation|error)"
 )
+_TOTAL = re.compile(rf"\W*(?:{_COMPUTED})\W*", re.I)
+#: The same where numbers are expected; texts so short may be categories elsewhere.
+_TOTAL_OF_NUMBERS = re.compile(rf"\W*(?:{_COMPUTED}|n|count|min|max|sd|s\.d\.|se|sem|cv|var|variance|range)\W*", re.I)
+#: A line drawn with signs.
+_RULER = re.compile(r"[-+=_*~.:| ]{3,}")
+#: Signs without width that some programs put before the first name.
+_NO_WIDTH = "\ufeff\u200b\u2060"
 _ID = re.compile(r"(.*[\W_])?(id|uid|uuid|guid|idx|index|rownames?|rownumber)|row|nr|no|key|.*[a-z]I[Dd]|ID", re.I)
 #: Different bad cells of a column that one message lists.
 _MOST_BAD = 5
-#: Rows below the table that may be remarks.
+#: Rows above and below the table that may be remarks.
 _MOST_REMARKS = 10
 #: Fewer rows say nothing about whether a column numbers them.
 _FEW = 10
@@ -90,6 +97,7 @@ def name_columns(names: Sequence[str]) -> tuple[tuple[str, ...], list[Note]]:
     """A name for each column: those without one are called after their position, equal ones are numbered."""
     found: list[str] = []
     notes: list[Note] = []
+    names = [name.strip(_NO_WIDTH) for name in names]
     taken = {name for name in names if name}
     used: set[str] = set()
     for position, name in enumerate(names):
@@ -141,13 +149,12 @@ def tidy(
     seen = {j: cleaned(frame.iloc[:, j], decimal, na) for j in range(frame.shape[1]) if _is_text(frame.iloc[:, j])}
     above, below = _stray_rows(frame, seen)
     if above:
-        units = ", ".join(repr(str(cell)) for cell in frame.iloc[0].dropna().tolist()[:4])
-        found.notes.append(Note("stray-row", f"{where(0)} ({units}) holds no data and was left out"))
+        units = ", ".join(repr(str(cell)[:40]) for cell in frame.iloc[0].dropna().tolist()[:4])
+        found.notes.append(Note("stray-row", f"{where(0)} ({units}){_no_data(above)}"))
     if below:
         cell = next(str(cell) for cell in frame.iloc[len(frame) - below].tolist() if isinstance(cell, str))
         row = where(len(frame) - below)
-        more = f" and {below - 1} more below" if below > 1 else ""
-        found.notes.append(Note("stray-row", f"{row} ({cell[:40]!r}){more} holds no data and was left out"))
+        found.notes.append(Note("stray-row", f"{row} ({cell[:40]!r}){_no_data(below)}"))
     kept = slice(above, len(frame) - below)
     columns = {}
     signs: dict[str, list[str]] = {}
@@ -167,13 +174,50 @@ def tidy(
     return found
 
 
-def without_repeated_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray, list[int]]:
-    """The rows that do not repeat the names, as in files that were joined; their positions, and those of the others."""
+def _no_data(count: int) -> str:
+    return (
+        f" and {count - 1} more below hold no data and were left out"
+        if count > 1
+        else " holds no data and was left out"
+    )
+
+
+def without_empty_rows(frame: pd.DataFrame, place: Callable[[int], str]) -> tuple[pd.DataFrame, np.ndarray, list[Note]]:
+    """The rows that hold anything, and do not only repeat the names, as in files that were joined.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    place : callable
+        The place of a row (from 0) in words.
+
+    Returns
+    -------
+    frame : DataFrame
+    kept : ndarray of int
+        The positions of its rows before.
+    notes : list of Note
+        What was left out.
+    """
+    notes = []
     again = np.zeros(len(frame), dtype=bool)
+    empty = np.full(len(frame), frame.shape[1] > 1)
+    for j in range(frame.shape[1]):
+        if not empty.any():
+            break
+        empty &= frame.iloc[:, j].isna().to_numpy()
     if frame.shape[1] > 1 and all(_is_text(frame.iloc[:, j]) for j in range(frame.shape[1])):
-        again = np.all([(frame.iloc[:, j] == name).to_numpy(bool) for j, name in enumerate(frame.columns)], axis=0)
-    kept = np.flatnonzero(~again)
-    return frame if not again.any() else frame.iloc[kept].reset_index(drop=True), kept, np.flatnonzero(again).tolist()
+        cells = [frame.iloc[:, j] for j in range(frame.shape[1])]
+        cells[0] = cells[0].map(lambda cell: cell.strip(_NO_WIDTH) if isinstance(cell, str) else cell)
+        again = np.all([(column == name).to_numpy(bool) for column, name in zip(cells, frame.columns)], axis=0)
+    for gone, what in ((again, "repeats the names"), (empty, "is empty")):
+        rows = np.flatnonzero(gone).tolist()
+        if rows:
+            text = f"{place(rows[0])} {what} and was left out"
+            more = f", as {len(rows) - 1} more do{'es' if len(rows) == 2 else ''}" if len(rows) > 1 else ""
+            notes.append(Note("stray-row", text + more))
+    kept = np.flatnonzero(~(again | empty))
+    return frame if len(kept) == len(frame) else frame.iloc[kept].reset_index(drop=True), kept, notes
 
 
 def _is_text(column: pd.Series) -> bool:
@@ -259,12 +303,10 @@ def _about_cells(marks: dict[str, list[str]], signs: dict[str, list[str]]) -> li
 def _stray_rows(frame: pd.DataFrame, seen: dict[int, Cleaned]) -> tuple[int, int]:
     """How many rows at the top and at the bottom are no data."""
     rows = len(frame)
-    numbers = {j: one for j, one in seen.items() if one.values is not None}
-    bad_at = {j: set(one.bad.tolist()) for j, one in numbers.items()}
-    # Units: a text below each name of a column of numbers. Where pandas saw numbers alone there is none.
-    texts = [j for j in numbers if 0 in bad_at[j]]
-    above = int(rows > 2 and len(texts) > 0 and len(seen) == frame.shape[1] and len(texts) == len(numbers))
-    below = 0
+    bad_at = {j: set(one.bad.tolist()) for j, one in seen.items() if one.values is not None}
+    above = below = 0
+    while above < min(_MOST_REMARKS, rows - 2) and _is_above(frame, above, bad_at):
+        above += 1
     while below < min(_MOST_REMARKS, rows - above - 2):
         row = rows - 1 - below
         if not _is_remark(frame, row, bad_at, seen):
@@ -273,18 +315,30 @@ def _stray_rows(frame: pd.DataFrame, seen: dict[int, Cleaned]) -> tuple[int, int
     return above, below
 
 
+def _is_above(frame: pd.DataFrame, row: int, bad_at: dict[int, set[int]]) -> bool:
+    """Whether a row at the top is no data: units, questions or other texts below the names of the numbers."""
+    filled = np.flatnonzero(frame.iloc[[row]].notna().to_numpy()[0]).tolist()
+    if len(filled) == 1 and frame.shape[1] > 1 and _RULER.fullmatch(str(frame.iat[row, filled[0]])):
+        return True
+    texts = [j for j in bad_at if row in bad_at[j]]
+    numbers = [j for j in range(frame.shape[1]) if j in bad_at or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[j])]
+    return 0 < len(bad_at) <= 2 * len(texts) and not (set(numbers) & set(filled)) - set(texts)
+
+
 def _is_remark(frame: pd.DataFrame, row: int, bad_at: dict[int, set[int]], seen: dict[int, Cleaned]) -> bool:
     """Whether a row at the bottom is a total, or a remark in one of its cells."""
     cells = frame.iloc[row]
     for j in seen:
         cell = cells.iloc[j]
-        if isinstance(cell, str) and _TOTAL.fullmatch(cell) and (frame.iloc[:, j] == cell).sum() == 1:
+        computed = _TOTAL_OF_NUMBERS if j in bad_at else _TOTAL
+        if isinstance(cell, str) and computed.fullmatch(cell) and (frame.iloc[:, j] == cell).sum() == 1:
             return True
     filled = np.flatnonzero(frame.iloc[[row]].notna().to_numpy()[0]).tolist()
     if len(filled) != 1 or frame.shape[1] < 2:
         return False
     (j,) = filled
-    return j in seen and (row in bad_at.get(j, ()) or (j == 0 and " " in str(cells.iloc[j]).strip()))
+    text = str(cells.iloc[j]).strip()
+    return j in seen and (row in bad_at.get(j, ()) or _RULER.fullmatch(text) is not None or (j == 0 and " " in text))
 
 
 def _leave_out_columns(found: Tidy, unnamed: Sequence[str], asked: Sequence[str] | None) -> None:
@@ -296,7 +350,12 @@ def _leave_out_columns(found: Tidy, unnamed: Sequence[str], asked: Sequence[str]
             found.notes.append(Note("empty-column", f"{name!r} {words} and was left out", (name,)))
         elif len(column) >= 2 and _is_label(found, name, name in unnamed):
             what = "has no name and differs" if name in unnamed else "differs"
-            text = f"{name!r} {what} in every row, as row numbers do, and was left out (columns= keeps it)"
+            like = (
+                "names do, and was left out"
+                if _is_text(column)
+                else "row numbers do, and was left out (columns= keeps it)"
+            )
+            text = f"{name!r} {what} in every row, as {like}"
             found.notes.append(Note("row-number", text, (name,)))
         else:
             continue
@@ -305,7 +364,7 @@ def _leave_out_columns(found: Tidy, unnamed: Sequence[str], asked: Sequence[str]
 
 
 def _is_label(found: Tidy, name: str, unnamed: bool) -> bool:
-    """Whether a column only tells rows apart: all values differ, none is a fraction, and its name or place says so."""
+    """Whether a column only tells rows apart: all values differ, and they are words, or its name or place says so."""
     column = found.frame[name]
     nested = column.dtype == object and not _is_text(column)
     if nested or column.isna().any() or not column.is_unique:
@@ -313,7 +372,11 @@ def _is_label(found: Tidy, name: str, unnamed: bool) -> bool:
     if unnamed:
         first = name == found.frame.columns[0]
         return numbers_rows(column) or (first and _is_text(column))
-    if len(column) < _FEW or _ID.fullmatch(name.strip()) is None:
+    if len(column) < _FEW:
+        return False
+    if _is_text(column) and all(str(cell).strip()[:1].isalpha() for cell in column) and not mostly_dates(column):
+        return True
+    if _ID.fullmatch(name.strip()) is None:
         return False
     return _is_text(column) or bool((column.to_numpy(dtype=float, na_value=np.nan) % 1 == 0).all())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -48,8 +49,7 @@ class Troubles:
             yield
         except InputError as error:
             if column not in self._found:
-                text, _, cure = str(error).rpartition(": ")
-                self._add(column, text or cure, cure if text else "")
+                self._add(column, *_parted(str(error)))
 
     def about_gaps(self, table: Any) -> None:
         """Missing values."""
@@ -84,13 +84,19 @@ class Troubles:
             if table.names[j] not in self._found:
                 count, where = int(bad[:, j].sum()), self._where(int(np.argmax(bad[:, j])))
                 text = f"column {table.names[j]!r} has {count} {what} of {len(bad)} values, the first in {where}"
-                self._add(table.names[j], text, cure)
+                known, helps = table.values[~bad[:, j], j], cure
+                if len(known) and known.min() == known.max():  # a cross, or nothing: rows with gaps tell the other half
+                    text += ", and only one other value"
+                    helps = f"write what the empty cells mean, or leave it out (drop=[{table.names[j]!r}])"
+                self._add(table.names[j], text, helps)
 
     def about_constant(self, table: Any) -> None:
         """Constant columns."""
         values = table.values
         for j in np.flatnonzero(values.max(axis=0) == values.min(axis=0)):
-            text = f"column {table.names[j]!r} is constant ({values[0, j]:g} in all {len(values)} rows)"
+            words = table.labels.get(table.names[j], ())
+            value = repr(words[0]) if len(words) == 1 else f"{values[0, j]:g}"
+            text = f"column {table.names[j]!r} is constant ({value} in all {len(values)} rows)"
             self._add(table.names[j], text, "drop it, or pass drop_constant=True")
 
     def tell(self) -> None:
@@ -109,3 +115,14 @@ class Troubles:
             else ""
         )
         raise InputError("; ".join(lines) + rest)
+
+
+#: Quoted names and values, and what stands in brackets: a colon in them ends nothing.
+_WITHIN = re.compile(r"(?<![^\s(\[{=])(\"[^\"]*\"|'(?:[^'\\]|\\.)*')|\([^()]*\)")
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """What is wrong, and what to do, of a message that has a colon between the two."""
+    hidden = _WITHIN.sub(lambda match: "x" * len(match[0]), message)
+    at = hidden.find(": ")
+    return (message, "") if at < 0 else (message[:at], message[at + 2 :])

@@ -136,6 +136,7 @@ def pack(fitted: Fitted) -> tuple[dict[str, Any], np.ndarray]:
         "categorical": summary.categorical.tolist(),
         "starts": gram.starts.tolist(),
         "groups": summary.groups,
+        "labels": {name: list(levels) for name, levels in summary.labels.items()},
         "stretches": [[list(one.acted), one.rows, one.levels] for one in summary.stretches],
         "products": [mechanism.products for mechanism in simulator.mechanisms],
         "shapes": [list(array.shape) for array in arrays],
@@ -194,7 +195,8 @@ def unpack(described: Mapping[str, Any], numbers: np.ndarray, names: tuple[str, 
         raise ValueError("the fitted mechanisms do not fit the names")
     gram = Gram(int(described["rows"]), products, cross, roughness, starts, shift, scale, tuple(curves))
     kinds, groups = tuple(map(str, described["kinds"])), int(described.get("groups", 0))
-    summary = Summary(names, kinds, categorical, gram, quantiles, values, tuple(stretches), groups)
+    labels = _labels(described.get("labels", {}), names, values)
+    summary = Summary(names, kinds, categorical, gram, quantiles, values, tuple(stretches), groups, labels)
     hidden = [HiddenCause(**{**one, "pair": tuple(one["pair"])}) for one in described["hidden_causes"]]
     independences = [
         Independence(**{**one, "pair": tuple(one["pair"]), "given": tuple(one["given"])})
@@ -203,6 +205,18 @@ def unpack(described: Mapping[str, Any], numbers: np.ndarray, names: tuple[str, 
     known = described.get("hidden_cause_test")
     test = None if known is None else HiddenCauseTest(**known)
     return Fitted(Simulator(summary, graph, tuple(mechanisms)), test, tuple(hidden), tuple(independences))
+
+
+def _labels(
+    described: Mapping[str, Any], names: tuple[str, ...], values: tuple[np.ndarray, ...]
+) -> dict[str, tuple[str, ...]]:
+    """What codes stand for, if there is a name for each; results of the version before have none."""
+    labels = {name: tuple(levels) for name, levels in described.items()}
+    for name, levels in labels.items():
+        codes = values[names.index(name)][0] if name in names else ()
+        if not all(isinstance(level, str) for level in levels) or not all(code in range(len(levels)) for code in codes):
+            raise ValueError("the names of levels do not fit the columns")
+    return labels
 
 
 def _symmetric(half: np.ndarray, size: int) -> np.ndarray:

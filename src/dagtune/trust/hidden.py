@@ -150,7 +150,7 @@ def draw_noises(table: Table, graph: np.ndarray) -> tuple[np.ndarray, list[np.nd
     if len(X) < _FEWEST:
         return noises(simulator, X), drawn
     for draw in range(_DRAWS if table.width <= _MANY else _FEWER):
-        Y = simulator.sample(len(X), random_state=draw).to_numpy()
+        Y = simulator.draw(len(X), random_state=draw)
         if (Y.min(axis=0) < Y.max(axis=0)).all():  # else a rare event did not happen
             drawn.append(_noises_again(simulator, table.with_values(Y)))
     return noises(simulator, X), drawn

@@ -16,7 +16,7 @@ __all__ = ["Verdict", "judge"]
 _LISTED = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What can be believed of a fit.
 
@@ -42,6 +42,8 @@ class Verdict:
         """A line each."""
         parts = (("believe", self.believe), ("doubt", self.doubt), ("settle", self.settle))
         return "\n".join([self.headline, *(f"  {what}: {text}" for what, texts in parts for text in texts)])
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def judge(
         what = "come back in 9 of 10 resamples" if evidence.resampled else sure
         believe.append(f"{evidence.sure} of {evidence.edges} edges {what}.")
     if evidence.record == evidence.record:
-        believe.append(f"On real tables, directions with such margins were right in {evidence.record:.0%} of cases.")
+        believe.append(f"On real tables, directions as clear as these were right in {evidence.record:.0%} of cases.")
     holding = [one for one in independences if one.holds]
     if independences:
         believe.append(
@@ -135,13 +137,13 @@ def judge(
         doubt.append(f"These pairs seem to share a hidden cause, or something else is missing: {_pairs(suspected)}.")
     elif evidence.hidden:
         doubt.append(
-            "What is left of the variables is dependent as a whole: a cause seems to be hidden, or something else is "
-            f"missing; most dependent, though none for sure: {_pairs([one.pair for one in hidden[:2]])}."
+            "What the causes leave unexplained is dependent, all pairs taken together: a cause seems to be hidden, or "
+            f"something else is missing. Most suspect, though not for sure: {_pairs([one.pair for one in hidden[:2]])}."
         )
     blind = sum(one.blind for one in hidden)
     if blind:
         doubt.append(
-            f"Of {blind} joined pair{'s' * (blind > 1)} a hidden cause can't be told: noise that looks Gaussian would "
+            f"For {blind} joined pair{'s' * (blind > 1)} a hidden cause can't be told: noise that looks Gaussian would "
             "hide it."
         )
     if evidence.undecided:
