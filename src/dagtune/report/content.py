@@ -194,13 +194,11 @@ def _columns(data: Any, result: Result) -> list[dict[str, Any]] | None:
         data = result.workings.table
     if isinstance(data, str | os.PathLike):
         data = read_table(data, infer=True, missing="drop", drop_constant=True)
-    kinds, labels = result.settings.get("kinds") or {}, {}
-    if isinstance(data, Table):
-        frame, labels = data.to_frame(), data.labels
-    else:
-        frame = as_frame(data)
-        if frame is None:
-            frame = pd.DataFrame(np.asarray(data), columns=list(result.names))
+    kinds = result.settings.get("kinds") or {}
+    labels = data.labels if isinstance(data, Table) else {}
+    frame = data.to_frame() if isinstance(data, Table) else as_frame(data)
+    if frame is None:
+        frame = pd.DataFrame(np.asarray(data), columns=list(result.names))
     frame = frame.rename(columns=str)
     missing = [name for name in result.names if name not in frame.columns]
     if missing:
