@@ -195,12 +195,10 @@ def _columns(data: Any, result: Result) -> list[dict[str, Any]] | None:
     if isinstance(data, str | os.PathLike):
         data = read_table(data, infer=True, missing="drop", drop_constant=True)
     kinds = result.settings.get("kinds") or {}
-    labels: Mapping[str, tuple[str, ...]] = {}
-    if isinstance(data, Table):
-        frame, labels = data.to_frame(), data.labels
-    else:
-        known = as_frame(data)
-        frame = pd.DataFrame(np.asarray(data), columns=list(result.names)) if known is None else known
+    labels = data.labels if isinstance(data, Table) else {}
+    frame = data.to_frame() if isinstance(data, Table) else as_frame(data)
+    if frame is None:
+        frame = pd.DataFrame(np.asarray(data), columns=list(result.names))
     frame = frame.rename(columns=str)
     missing = [name for name in result.names if name not in frame.columns]
     if missing:
