@@ -288,12 +288,13 @@ def test_progress_is_told_and_may_stop_it():
 
 
 def test_it_ends_within_a_second_when_its_time_is_up():
-    learn(table(n=100))  # compiled
-    X = table("gp", d=25, edges=60, n=1000)
-    began = time.process_time()
-    with pytest.raises(TimeLimitError, match=r"conditional did not finish within 0\.3 seconds"):
-        learn(X, time_limit=0.3)
-    assert time.process_time() - began < 1.5  # of the processor: others may have it, too
+    X, taken = table("gp", d=25, edges=60, n=1000), []
+    for _ in range(2):  # the first one compiles
+        began = time.process_time()
+        with pytest.raises(TimeLimitError, match=r"conditional did not finish within 0\.3 seconds"):
+            learn(X, time_limit=0.3)
+        taken.append(time.process_time() - began)
+    assert taken[1] < 1.5  # of the processor: others may have it, too
 
 
 def test_a_time_limit_that_is_not_reached_changes_nothing(result):

@@ -175,16 +175,18 @@ def batches(seed=0, n=400, groups=2):
 
 @pytest.mark.parametrize("groups", [2, 40])
 def test_levels_of_groups_make_no_edges(groups):
-    frame = batches(groups=groups)
-    pooled = fit(frame.drop(columns="batch"))
-    grouped = fit(frame, groups="batch")
-    assert grouped.names == ("a", "b", "c")
-    joined = grouped.probability + grouped.probability.T
-    # subjects are drawn as wholes, so that their spreads, which a and b share, keep the pair unsure
-    assert max(joined[0, 1], joined[1, 2]) < (0.3 if groups == 2 else 0.5)
-    assert joined[0, 2] > 0.9
-    assert (pooled.probability + pooled.probability.T)[0, 1] > joined[0, 1]
-    assert grouped.settings["groups"] == "batch"
+    means = []
+    for seed in range(4):
+        frame = batches(seed, groups=groups)
+        found = [fit(frame.drop(columns="batch")), fit(frame, groups="batch")]
+        assert found[1].names == ("a", "b", "c")
+        means.append([each.probability + each.probability.T for each in found])
+    pooled, grouped = np.mean(means, axis=0)
+    # subjects are drawn as wholes, so that their spreads, which a and b share, may keep the pair unsure in one table
+    assert max(grouped[0, 1], grouped[1, 2]) < 0.3
+    assert grouped[0, 2] > 0.9
+    assert pooled[0, 1] > grouped[0, 1] + 0.2
+    assert found[1].settings["groups"] == "batch"
 
 
 def test_groups_as_an_array_of_fit_and_as_a_column_mean_the_same():

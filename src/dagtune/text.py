@@ -159,6 +159,14 @@ def say_seconds(seconds: float) -> str:
 def value_words(value: float | str) -> str:
     """A value of a table for a person: the name of a level as it is, a number with four digits.
 
+    Parameters
+    ----------
+    value : float or str
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> value_words("north"), value_words(1 / 3)

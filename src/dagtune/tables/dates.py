@@ -14,7 +14,7 @@ from dagtune.tables.cells import is_mark
 from dagtune.text import printable
 from dagtune.validation import InputError
 
-__all__ = ["as_times", "has_gaps", "mostly_dates", "odd_text"]
+__all__ = ["as_times", "has_gaps", "is_date", "mostly_dates", "odd_text"]
 
 #: The parts of a date and the formats that may be meant, by the form of the text.
 _FORMS = {
@@ -46,7 +46,7 @@ def mostly_dates(column: pd.Series) -> bool:
     (True, False)
     """
     texts = [value for value in column.dropna().iloc[:1000] if isinstance(value, str)]
-    return sum(_WHOLE.fullmatch(text) is not None for text in texts) > len(texts) / 2
+    return sum(map(is_date, texts)) > len(texts) / 2
 
 
 def has_gaps(column: pd.Series) -> bool:
@@ -58,10 +58,29 @@ def _marked(column: pd.Series) -> pd.Series:
     return column.map(lambda cell: isinstance(cell, str) and is_mark(cell)).fillna(False).astype(bool)
 
 
+def is_date(value: object) -> bool:
+    """Whether a cell is the text of a date.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_date("31.3.2024"), is_date("south")
+    (True, False)
+    """
+    return isinstance(value, str) and _WHOLE.fullmatch(value) is not None
+
+
 def odd_text(column: pd.Series) -> str:
     """The first text of a column that is no date; the first text if all are."""
     texts = [str(value) for value in column[~_marked(column)].dropna()]
-    return next((text for text in texts if _WHOLE.fullmatch(text) is None), texts[0] if texts else "")
+    return next((text for text in texts if not is_date(text)), texts[0] if texts else "")
 
 
 def as_times(column: pd.Series, name: str) -> pd.Series | None:

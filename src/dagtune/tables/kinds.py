@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dagtune.registry import Registry
-from dagtune.tables.dates import as_times, odd_text
+from dagtune.tables.dates import as_times, is_date, odd_text
 from dagtune.tables.unfit import (
     NAMES_ROWS,
     ask_for,
@@ -215,6 +215,11 @@ class Date(Kind):
         except InputError:
             raise
         except (ValueError, TypeError) as error:
+            if not any(map(is_date, column.dropna())):
+                raise InputError(
+                    f"column {name!r} holds no dates such as 2024-03-31: give it another kind "
+                    f"(kinds={{{name!r}: 'categorical'}}), or leave it out ({leave_out(name)})"
+                ) from error
             odd = printable(odd_text(column))
             raise InputError(
                 f"column {name!r} holds {odd!r}, which is no date such as 2024-03-31, or not written as the others: "
