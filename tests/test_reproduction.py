@@ -313,19 +313,13 @@ def test_every_number_of_ours_on_the_committed_page_comes_from_lines_of_the_file
     assert f"({len(values)})" in row.split("|")[0]
 
 
-#: When the present conditional learner was committed; older cells of it have other numbers.
-SHARED_PRIOR = "2026-11-18T21:30"
-
-
 def sound_cells():
     """Finished cells of committed code. Left out is where another processor or BLAS gives other digits: columns that
-    nearly copy sums of others, and solvers that stopped before they converged (the record says so). Left out, too, are
-    the cells of the conditional learner from before its cells shared a prior: docs/reproduction.md says so.
+    nearly copy sums of others, and solvers that stopped before they converged (the record says so).
     """
     singular = {("mlp-tanh", "released")}
     lines = [line for line in read_results(COMMITTED) if line["status"] == "ok" and not from_uncommitted_code(line)]
     lines = [line for line in lines if line.get("converged", True)]
-    lines = [line for line in lines if line["cell"]["method"] != "conditional" or line["finished"] > SHARED_PRIOR]
     return [line for line in lines if (line["cell"]["model"], line["cell"]["recipe"]) not in singular]
 
 
