@@ -315,11 +315,13 @@ def test_every_number_of_ours_on_the_committed_page_comes_from_lines_of_the_file
 
 def sound_cells():
     """Finished cells of committed code. Left out is where another processor or BLAS gives other digits: columns that
-    nearly copy sums of others, and solvers that stopped before they converged (the record says so).
+    nearly copy sums of others, solvers that stopped before they converged (the record says so), and solvers on JAX: in
+    single precision every version and processor has its own last digits.
     """
     singular = {("mlp-tanh", "released")}
     lines = [line for line in read_results(COMMITTED) if line["status"] == "ok" and not from_uncommitted_code(line)]
     lines = [line for line in lines if line.get("converged", True)]
+    lines = [line for line in lines if line["cell"]["method"] not in ("ot-released", "notears-mlp")]
     return [line for line in lines if (line["cell"]["model"], line["cell"]["recipe"]) not in singular]
 
 
